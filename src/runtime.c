@@ -256,7 +256,10 @@ void spill_runtime_exit(const char *how)
 	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
 	    runtime.owner != getpid() ||
 	    (!spill_log_active() && runtime.config.policy.log_stderr != SPILL_STDERR_ALL) ||
-	    !spill_ledger_totals_now(&totals) || atomic_exchange(&runtime.ended, true))
+	    atomic_load(&runtime.ended))
+		return;
+	spill_ledger_write_sums();
+	if (!spill_ledger_totals_now(&totals) || atomic_exchange(&runtime.ended, true))
 		return;
 	const struct spill_shim *shim = runtime.shim;
 	if (spill_log_active()) {

@@ -26,6 +26,7 @@
 	X(ALLOC, "alloc", "one allocation and where it was placed") \
 	X(FREE, "free", "end of an allocation; names the seq of its alloc") \
 	X(MOVE, "move", "part of an allocation that left the device or came back") \
+	X(SUM, "sum", "allocations and frees of one call site that have no lines of their own") \
 	X(OOM, "oom", "an out of memory that the program saw") \
 	X(NOTE, "note", "a message for people") \
 	X(DROP, "drop", "sums of lines that log.max left out") \
@@ -78,11 +79,21 @@ static inline uint64_t spill_bytes_all(const struct spill_bytes *bytes)
 	return bytes->device + bytes->host + bytes->managed;
 }
 
+/*
+ * Device bytes that the process held around an event, because events that are summed have no line.
+ * {0}: there were none since the event before.
+ */
+struct spill_level {
+	uint64_t device, device_peak; /* of its device: after it, and at most since the event before */
+	uint64_t all, all_peak;       /* of all devices */
+};
+
 /* Strings of a record are not owned, and must live until it is written. */
 struct spill_record_alloc {
 	uint64_t time_us; /* since the start line */
 	uint64_t seq;
 	uint64_t order; /* number of the event: lines of several threads may be in another order */
+	struct spill_level level;
 	int tid, device;
 	const char *api, *caller; /* caller: "libfoo.so+0x1a2b" */
 	uint64_t bytes, ptr;
@@ -97,8 +108,9 @@ struct spill_record_alloc {
 };
 
 struct spill_record_free {
-	uint64_t time_us, seq; /* seq of the alloc */
-	uint64_t order;        /* as above */
+	uint64_t time_us, seq;    /* seq of the alloc */
+	uint64_t order;           /* as above */
+	struct spill_level level; /* as above */
 	int tid, device;
 	const char *api, *caller;
 	uint64_t ptr, bytes;
@@ -108,8 +120,9 @@ struct spill_record_free {
 };
 
 struct spill_record_move {
-	uint64_t time_us, seq; /* seq of the alloc */
-	uint64_t order;        /* as above */
+	uint64_t time_us, seq;    /* seq of the alloc */
+	uint64_t order;           /* as above */
+	struct spill_level level; /* as above */
 	int tid, device;
 	const char *what;         /* "demote", "promote" */
 	const char *api, *caller; /* the call that needs the room; NULL: none */
@@ -205,6 +218,22 @@ struct spill_sum {
 	struct spill_bytes bytes;
 };
 
+/* An allocation of a call site. */
+struct spill_one {
+	uint64_t seq, bytes;
+};
+
+/* What a call site did since its last sum line. */
+struct spill_record_sum {
+	uint64_t time_us, order;
+	struct spill_level level;
+	int device;
+	const char *api, *caller, *rule;
+	struct spill_sum allocs, frees;
+	uint64_t live, peak;      /* bytes that it holds, and held at most since its last line. */
+	struct spill_one largest; /* the largest of `allocs`. */
+};
+
 /* Sums of the lines that were left out since the last drop line. */
 struct spill_record_drop {
 	uint64_t time_us;
@@ -220,6 +249,7 @@ size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer,
 size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size);
 size_t spill_record_move(const struct spill_record_move *record, char *buffer, size_t size);
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
+size_t spill_record_sum(const struct spill_record_sum *record, char *buffer, size_t size);
 
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size);

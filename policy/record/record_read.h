@@ -99,6 +99,7 @@ struct spill_record {
 		struct spill_record_alloc alloc;
 		struct spill_record_free free;
 		struct spill_record_move move;
+		struct spill_record_sum sum;
 		struct spill_record_oom oom;
 		struct spill_record_note note;
 		struct spill_record_drop drop;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "clock.h"
 
@@ -73,6 +74,21 @@ bool spill_loaded_object_of(const void *address, struct spill_loaded_object *obj
 {
 	struct address_search search = {.address = (uintptr_t)address, .object = object};
 	return spill_loaded_objects_visit(match_address, &search) == 1;
+}
+
+/* 1: the object with the address; 2: the C library came first. */
+static int match_first(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	if (holds_address(info, *(uintptr_t *)data))
+		return 1;
+	return slash && !strncmp(slash, "/libc.", 6) ? 2 : 0;
+}
+
+bool spill_loaded_object_interposes(const void *address)
+{
+	uintptr_t searched = (uintptr_t)address;
+	return spill_loaded_objects_visit(match_first, &searched) == 1;
 }
 
 /* Walks are short. A longer one may wait for the forking thread: do not wait for it. */

@@ -32,6 +32,13 @@ bool spill_loaded_objects_looking(void);
 /* False if no loaded object holds the address (generated code). */
 bool spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
 
+/*
+ * True if the object that holds the address comes before the C library in the order of symbol search
+ * (ld.so(8)): it is the program, preloaded, or linked to it. An object that was loaded later does not
+ * interpose functions.
+ */
+bool spill_loaded_object_interposes(const void *address);
+
 void spill_loaded_objects_fork_prepare(void);
 void spill_loaded_objects_fork_parent(void);
 void spill_loaded_objects_fork_child(void);

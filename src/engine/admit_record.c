@@ -56,6 +56,7 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 {
 	spill_contexts_made(allocation->backend, request->device, request->context);
 	spill_rules_take_over(request, allocation);
+	spill_request_choose_line(request, allocation, reason);
 	if (!spill_ledger_add(allocation)) {
 		request->admission.charged_rule += allocation->charged_rule;
 		spill_rules_return(request);

@@ -92,7 +92,12 @@ const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);
 const void *spill_engine_site(const struct spill_request *request);
 
-/* Log lines about decisions (request_log.c). */
+/*
+ * Log lines about decisions (request_log.c). `choose_line` is called before the allocation enters
+ * the ledger: it asks the ledger to sum its events if they need no lines of their own.
+ */
+void spill_request_choose_line(const struct spill_request *request, struct spill_allocation *allocation,
+                               enum spill_reason reason);
 void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                              enum spill_reason reason);
 void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,

@@ -14,8 +14,11 @@
 #include "admit.h"
 #include "capture.h"
 #include "clock.h"
+#include "contexts.h"
 #include "deferred.h"
+#include "movable.h"
 #include "engine_ordered.h"
+#include "ordered_pool.h"
 #include "vendor_pool.h"
 #include "peer.h"
 #include "reserve_keeper.h"
@@ -33,11 +36,35 @@ static void *pool_of(const struct spill_request *request, const struct spill_bac
 	return handle;
 }
 
+/*
+ * A pool also serves streams of other devices (CUDA Driver API, cuMemAllocFromPoolAsync). Its memory
+ * is the pool's device's, so that is the device of the request. False: the device has no context.
+ */
+static bool enter_pool_device(struct spill_request *request, const struct spill_backend *backend)
+{
+	void *contexts[SPILL_CONTEXTS];
+	int device = spill_vendor_pool_device(backend, request->pool, request->device);
+	if (device == request->device)
+		return true;
+	unsigned count = spill_contexts_of(backend, device, contexts);
+	request->device = device;
+	request->context = count ? contexts[0] : NULL;
+	return count && count <= SPILL_CONTEXTS;
+}
+
 /* A wrong stream is the vendor's to refuse. To look up its owner costs less than the request. */
-static bool prepare_ordered(struct spill_request *request, const struct spill_backend *backend)
+static bool enter_stream_device(struct spill_request *request, const struct spill_backend *backend)
 {
 	return request->out && request->bytes && backend->pools &&
 	       !backend->streams->owner(request->stream, &request->device, &request->context);
+}
+
+static bool prepare_ordered(struct spill_request *request, const struct spill_backend *backend)
+{
+	if (!enter_stream_device(request, backend))
+		return false;
+	request->admission.stream_context = request->context;
+	return !request->pool || enter_pool_device(request, backend);
 }
 
 /*
@@ -105,16 +132,17 @@ static void wait_for_stream(struct spill_request *request, const struct spill_ba
 {
 	void *event = NULL;
 	uint64_t end = spill_clock_ns() + STREAM_NS;
-	int cancel;
-	if (!backend->events || backend->events->record(request->device, request->context, request->stream,
-	                                                request->per_thread, &event))
+	int cancel, device;
+	void *context;
+	if (!backend->events || backend->streams->owner(request->stream, &device, &context) ||
+	    backend->events->record(device, context, request->stream, request->per_thread, &event))
 		return;
 	/* The vendor's call is no cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	while (!backend->events->passed(request->device, request->context, event) && spill_clock_ns() < end)
+	while (!backend->events->passed(device, context, event) && spill_clock_ns() < end)
 		spill_clock_sleep(POLL_NS);
 	pthread_setcancelstate(cancel, NULL);
-	backend->events->destroy(request->device, request->context, event);
+	backend->events->destroy(device, context, event);
 }
 
 /* Did the pool grow although it had enough, so that the device has less free than its reserve? */
@@ -159,6 +187,7 @@ static struct spill_allocation describe_ordered(struct spill_request *request,
 static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_allocation allocation = describe_ordered(request, backend, *spill_engine_out(request));
+	spill_movable_pool_served(request->device, request->bytes);
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.mempool = request->admission.pool;
 	allocation.held.device = request->bytes;
@@ -228,7 +257,8 @@ static struct spill_placement *make_on_host(const struct spill_request *request,
 	if (step == SPILL_STEP_SPLIT)
 		whole.context = NULL;
 	if (step != SPILL_STEP_MANAGED) {
-		struct spill_stream_order order = {spill_engine_stream(request), request->context};
+		struct spill_stream_order order = {spill_engine_stream(request),
+		                                   request->admission.stream_context};
 		whole.device_room = 0;
 		placement =
 		    spill_deferred_reuse(whole.backend, whole.device, whole.context, whole.bytes, &order);
@@ -286,6 +316,9 @@ static bool place_ordered(struct spill_request *request, enum spill_step step,
 		return false;
 	}
 	spill_peer_placed(placement);
+	struct spill_ordered_pool *beside = spill_ordered_beside(request, backend);
+	if (beside)
+		spill_ordered_count(beside, placement);
 	*spill_engine_out(request) = placement->ptr;
 	return true;
 }
@@ -305,7 +338,7 @@ static bool count_off_device(struct spill_request *request, const struct spill_b
                              enum spill_place place)
 {
 	if (request->step++ == 0)
-		return spill_admit_count_begin(request, backend, prepare_ordered(request, backend));
+		return spill_admit_count_begin(request, backend, enter_stream_device(request, backend));
 	if (request->result == 0) {
 		struct spill_allocation allocation =
 		    describe_ordered(request, backend, *spill_engine_out(request));

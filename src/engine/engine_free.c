@@ -9,6 +9,7 @@
 #include "contexts.h"
 #include "deferred.h"
 #include "engine.h"
+#include "engine_ordered.h"
 #include "exchange.h"
 #include "launch_access.h"
 #include "gate.h"
@@ -67,6 +68,7 @@ static void release_placement(struct spill_allocation *allocation, bool context_
 	if (!allocation->placement)
 		return;
 	stop_moving(allocation->placement);
+	spill_ordered_uncount(allocation->placement);
 	allocation->charged += allocation->placement->held.device;
 	allocation->placement->held.device = 0;
 	spill_placement_release(allocation->placement, context_ended);
@@ -85,6 +87,7 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
 {
 	struct spill_placement *placement = allocation->placement;
 	stop_moving(placement);
+	spill_ordered_uncount(placement);
 	spill_request_log_free(request, allocation, SPILL_REASON_FREE);
 	spill_ledger_end(allocation);
 	return placement;
@@ -212,6 +215,8 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	}
 	spill_deferred_context_ended(context_end);
 	spill_ordered_context_ended(context_end);
+	if (backend->pools && backend->pools->outlive_contexts && !spill_capture_any())
+		spill_ordered_give_back(backend);
 	spill_shared_chunks_context_ended(context_end);
 	if (!backend->pools || !backend->pools->outlive_contexts)
 		spill_vendor_pool_device_ended(backend, context_end->device);

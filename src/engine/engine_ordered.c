@@ -19,15 +19,23 @@
 /* -- which requests ---------------------------------------------------------------------------- */
 
 /* Another pool without a record of ours can be an imported one, from which nothing is allocated. */
-static struct spill_ordered_pool *pool_of(const struct spill_request *request,
-                                          const struct spill_backend *backend)
+struct spill_ordered_pool *spill_ordered_beside(const struct spill_request *request,
+                                                const struct spill_backend *backend)
 {
 	void *handle = request->pool, *own = NULL;
-	if (!handle && backend->pools->current(request->device, &handle))
+	if (!backend->pools->outlive_contexts ||
+	    (!handle && backend->pools->current(request->device, &handle)))
 		return NULL;
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, handle);
 	if (!pool && !backend->pools->device_default(request->device, &own) && own == handle)
 		pool = spill_ordered_pool_made(backend, request->device, handle);
+	return pool;
+}
+
+static struct spill_ordered_pool *pool_of(const struct spill_request *request,
+                                          const struct spill_backend *backend)
+{
+	struct spill_ordered_pool *pool = spill_ordered_beside(request, backend);
 	return pool && !spill_ordered_pool_is_closed(pool) ? pool : NULL;
 }
 
@@ -43,30 +51,32 @@ static bool is_ruled_out(const struct spill_rule *rule)
 
 static struct spill_stream_order order_of(const struct spill_request *request)
 {
-	return (struct spill_stream_order){spill_engine_stream(request), request->context};
+	return (struct spill_stream_order){spill_engine_stream(request), request->admission.stream_context};
 }
 
-/* A segment is one for chunks if it is large enough, however small the request. */
+/* movable.min is about the segment, movable.above about the request. */
 static bool is_segment_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t least = spill_process_policy()->movable_min.value;
-	return spill_movable_wanted(backend, request->device, spill_max(request->bytes, least),
-	                            request->admission.decision.chunks) &&
-	       !spill_exporting_stays_plain(request);
+	return spill_ordered_segment_bytes(request->bytes) >= least &&
+	       spill_movable_wanted(backend, request->device, spill_max(request->bytes, least),
+	                            request->admission.decision.chunks);
+}
+
+static bool can_be_served(const struct spill_request *request, const struct spill_backend *backend)
+{
+	return backend->moves && !spill_process_observes() &&
+	       spill_process_policy()->movable_enable != SPILL_SWITCH_OFF &&
+	       !is_ruled_out(request->admission.applied) && !spill_engine_in_capture(request);
 }
 
 bool spill_ordered_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_admission *admission = &request->admission;
-	admission->ordered = NULL;
-	if (!backend->moves || !backend->pools->outlive_contexts || spill_process_observes() ||
-	    spill_process_policy()->movable_enable == SPILL_SWITCH_OFF || is_ruled_out(admission->applied))
-		return false;
-	struct spill_ordered_pool *pool = pool_of(request, backend);
-	if (!pool || (!spill_ordered_any(pool) && !is_segment_wanted(request, backend)))
-		return false;
-	admission->ordered = pool;
-	return true;
+	struct spill_ordered_pool *pool = can_be_served(request, backend) ? pool_of(request, backend) : NULL;
+	bool wanted = pool && (spill_ordered_any(pool) || is_segment_wanted(request, backend)) &&
+	              !spill_exporting_stays_plain(request);
+	request->admission.ordered = wanted ? pool : NULL;
+	return wanted;
 }
 
 /* -- serving ----------------------------------------------------------------------------------- */
@@ -78,9 +88,7 @@ static bool hand_out_range(struct spill_request *request, struct spill_placement
 	allocation.place = SPILL_PLACE_MOVABLE;
 	allocation.placement = range;
 	allocation.ordered = allocation.outlives = allocation.part = true;
-	allocation.pool = request->pool;
-	if (!allocation.pool && range->backend->pools->current(request->device, &allocation.pool))
-		allocation.pool = NULL;
+	allocation.pool = spill_ordered_handle(request->admission.ordered);
 	if (!spill_admit_record(request, &allocation, SPILL_REASON_FITS)) {
 		spill_placement_release(range, false);
 		return false;
@@ -97,14 +105,18 @@ static bool serve_free_range(struct spill_request *request, bool anywhere)
 	return range && hand_out_range(request, range);
 }
 
-static void end_segment(struct spill_chunked *segment)
+/* Returns the device bytes that come back. Its chunks may move until it is delisted. */
+static uint64_t end_segment(struct spill_chunked *segment)
 {
 	struct spill_request request = {.api = segment->api};
+	spill_chunked_delist(segment);
+	uint64_t given = segment->base.held.device;
 	struct spill_allocation *entry = spill_ledger_take_handle(segment->name, segment->seq);
 	if (entry)
 		spill_engine_end(&request, entry, SPILL_REASON_FREE);
 	else
 		spill_placement_release(&segment->base, false);
+	return given;
 }
 
 /* Enters a new segment in the ledger and the log. */
@@ -180,8 +192,6 @@ enum spill_substitute spill_ordered_serve(struct spill_request *request, const s
                                           const char **error)
 {
 	uint64_t bytes = spill_ordered_segment_bytes(request->bytes);
-	if (spill_engine_in_capture(request))
-		return SPILL_SUBSTITUTE_NONE;
 	if (serve_old_range(request))
 		return SPILL_SUBSTITUTE_SERVED;
 	if (!is_segment_wanted(request, backend))
@@ -204,10 +214,8 @@ uint64_t spill_ordered_trim(const struct spill_backend *backend, int device, uin
 {
 	struct spill_chunked *segment;
 	uint64_t given = 0;
-	while (given < bytes && (segment = spill_ordered_empty(backend, device, NULL, false)) != NULL) {
-		given += segment->base.held.device;
-		end_segment(segment);
-	}
+	while (given < bytes && (segment = spill_ordered_empty(backend, device, NULL, false)) != NULL)
+		given += end_segment(segment);
 	return given;
 }
 
@@ -226,4 +234,19 @@ void spill_ordered_trim_pool(const struct spill_backend *backend, struct spill_o
 	while (spill_ordered_figures(pool).reserved > keep &&
 	       (segment = spill_ordered_empty(backend, device, pool, false)) != NULL)
 		end_segment(segment);
+}
+
+/*
+ * The driver's pools give back what exceeds their release threshold after a synchronisation (CUDA
+ * Driver API, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD).
+ */
+void spill_ordered_give_back(const struct spill_backend *backend)
+{
+	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool;
+	     pool = spill_ordered_next(pool)) {
+		void *handle = spill_ordered_handle(pool);
+		uint64_t keep = 0;
+		if (!handle || !backend->pools->threshold(handle, &keep))
+			spill_ordered_trim_pool(backend, pool, keep);
+	}
 }

@@ -15,6 +15,10 @@ bool spill_ordered_wanted(struct spill_request *request, const struct spill_back
 enum spill_substitute spill_ordered_serve(struct spill_request *request, const struct spill_backend *backend,
                                           const char **error);
 
+/* The pool beside the one of the request. NULL: there is none. */
+struct spill_ordered_pool *spill_ordered_beside(const struct spill_request *request,
+                                                const struct spill_backend *backend);
+
 /* Serves the request from a free range that is on the host. False: there is none. */
 bool spill_ordered_serve_on_host(struct spill_request *request, const struct spill_backend *backend);
 
@@ -23,6 +27,8 @@ uint64_t spill_ordered_trim(const struct spill_backend *backend, int device, uin
 /* Ends unused segments of one pool, until it has at most `keep` bytes. */
 void spill_ordered_trim_pool(const struct spill_backend *backend, struct spill_ordered_pool *pool,
                              uint64_t keep);
+/* Ends what each pool need not keep, after the program has waited for work. */
+void spill_ordered_give_back(const struct spill_backend *backend);
 /* The same for unused segments on the host, all of them. */
 void spill_ordered_trim_host(const struct spill_backend *backend, int device);
 

@@ -25,23 +25,14 @@ static void record_pool(struct spill_request *request, const struct spill_backen
 		spill_ordered_pool_made(backend, device, handle);
 }
 
-/* The device whose own pool this is. -1: it is no device's. */
-static int device_of_own(const struct spill_backend *backend, const void *handle)
-{
-	void *own;
-	for (int device = 0; device < SPILL_DEVICES; device++)
-		if (!backend->pools->device_default(device, &own) && own == handle)
-			return device;
-	return -1;
-}
-
 /* The segments get the same access, and stay where they are from now on. */
-static void share_segments(const struct spill_ordered_pool *pool, const struct spill_request *request,
+static void share_segments(struct spill_ordered_pool *pool, const struct spill_request *request,
                            const struct spill_backend *backend)
 {
 	struct spill_chunked *segment;
 	spill_mover_lock();
-	for (unsigned i = 0; (segment = spill_ordered_segment(pool, i)) != NULL; i++) {
+	spill_ordered_pool_close(pool);
+	while ((segment = spill_ordered_next_closed(pool)) != NULL) {
 		spill_chunked_pin_held(segment);
 		for (unsigned access = 0; access < request->mode; access++)
 			backend->pools->share(request->properties, access, segment->base.ptr, segment->range);
@@ -52,13 +43,11 @@ static void share_segments(const struct spill_ordered_pool *pool, const struct s
 static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
-	int device = pool ? -1 : device_of_own(backend, request->pool);
+	int device = pool ? -1 : spill_vendor_pool_default_of(backend, request->pool);
 	if (device >= 0)
 		pool = spill_ordered_pool_made(backend, device, request->pool);
-	if (!pool || !backend->pools->share)
-		return;
-	spill_ordered_pool_close(pool);
-	share_segments(pool, request, backend);
+	if (pool && backend->pools->share)
+		share_segments(pool, request, backend);
 }
 
 /* HIP numbers the attributes alike (hip_runtime_api.h, hipMemPoolAttr). Their values have 64 bits. */
@@ -118,6 +107,12 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 	}
 }
 
+static void revive_pool(const struct spill_request *request)
+{
+	spill_vendor_pool_alive(request->destroyed.vendor, request->pool);
+	spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
+}
+
 /* A pool leaves the lists before it ends: afterwards another pool may have its handle. */
 bool spill_engine_pool(struct spill_request *request)
 {
@@ -133,7 +128,7 @@ bool spill_engine_pool(struct spill_request *request)
 	if (request->result == 0)
 		finish_call(request, backend);
 	else if (request->op == SPILL_OP_POOL_DESTROY)
-		spill_vendor_pool_alive(request->destroyed.vendor, request->pool);
+		revive_pool(request);
 	return false;
 }
 
@@ -153,21 +148,6 @@ static void note_done(const struct spill_request *request, const struct spill_ba
 		spill_ordered_done(backend, &order, request->frees);
 }
 
-/*
- * The driver's pools give back what exceeds their release threshold at the next such call (CUDA Driver
- * API, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD).
- */
-static void give_back(const struct spill_backend *backend)
-{
-	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool;
-	     pool = spill_ordered_next(pool)) {
-		void *handle = spill_ordered_handle(pool);
-		uint64_t keep = 0;
-		if (!handle || !backend->pools->threshold(handle, &keep))
-			spill_ordered_trim_pool(backend, pool, keep);
-	}
-}
-
 bool spill_engine_synchronize(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
@@ -178,7 +158,7 @@ bool spill_engine_synchronize(struct spill_request *request)
 	}
 	if (request->result == 0 && !spill_capture_any()) {
 		note_done(request, backend);
-		give_back(backend);
+		spill_ordered_give_back(backend);
 	}
 	return false;
 }

@@ -112,6 +112,44 @@ static bool is_routine(const struct spill_allocation *allocation)
 	       (allocation->place == SPILL_PLACE_MOVABLE && !spill_ledger_is_spill(allocation));
 }
 
+static bool needs_line(const struct spill_allocation *allocation)
+{
+	return spill_process_policy()->log_level != SPILL_LOG_SPILLS || !is_routine(allocation);
+}
+
+/* Smaller memory is summed: a program may have thousands, and none matters alone. */
+#define SUMMED_BELOW ((uint64_t)1 << 20)
+
+/*
+ * Small and stream-ordered memory of the vendor that fits is summed by call site, because a line
+ * costs more than the allocation. Memory that spills, moves or had to wait for room has lines.
+ */
+static bool is_summed(const struct spill_request *request, const struct spill_allocation *allocation,
+                      enum spill_reason reason)
+{
+	return reason == SPILL_REASON_FITS && allocation->place == SPILL_PLACE_DEVICE &&
+	       !allocation->placement && !request->admission.attempts &&
+	       (allocation->ordered || allocation->bytes < SUMMED_BELOW) && spill_log_active() &&
+	       spill_process_policy()->log_level == SPILL_LOG_ALL &&
+	       would_place(request, allocation->backend) == WOULD_NOT_SPILL;
+}
+
+void spill_request_choose_line(const struct spill_request *request, struct spill_allocation *allocation,
+                               enum spill_reason reason)
+{
+	if (is_summed(request, allocation, reason))
+		allocation->sum_rule = request->admission.decision.rule;
+}
+
+/* Activity of the program, with or without a line of its own. */
+static void write_due_lines(const struct spill_request *request)
+{
+	if (!spill_log_active())
+		return;
+	spill_ledger_write_due_sums(request->start_us);
+	spill_log_activity(request->start_us);
+}
+
 static void log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                       enum spill_reason reason, enum spill_place would)
 {
@@ -120,6 +158,7 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	    .time_us = spill_log_now_us(),
 	    .seq = allocation->seq,
 	    .order = allocation->order,
+	    .level = allocation->level,
 	    .tid = spill_log_tid(),
 	    .device = allocation->device,
 	    .api = allocation->api,
@@ -145,11 +184,11 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                              enum spill_reason reason)
 {
-	if (allocation->part)
+	write_due_lines(request);
+	if (allocation->sum || allocation->part)
 		return;
 	enum spill_place would = would_place(request, allocation->backend);
-	if (spill_log_active() &&
-	    (spill_process_policy()->log_level == SPILL_LOG_ALL || !is_routine(allocation)))
+	if (spill_log_active() && needs_line(allocation))
 		log_alloc(request, allocation, reason, would);
 	publish_alloc(request, allocation, reason, would);
 	if (spill_ledger_is_spill(allocation))
@@ -161,14 +200,15 @@ void spill_request_log_alloc(const struct spill_request *request, const struct s
 void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
                             enum spill_reason reason)
 {
-	if (allocation->part || !spill_log_active() ||
-	    (spill_process_policy()->log_level != SPILL_LOG_ALL && is_routine(allocation)))
+	write_due_lines(request);
+	if (!spill_log_active() || allocation->sum || allocation->part || !needs_line(allocation))
 		return;
 	char *line = spill_scratch_take();
 	struct spill_record_free record = {
 	    .time_us = spill_log_now_us(),
 	    .seq = allocation->seq,
 	    .order = allocation->order,
+	    .level = allocation->level,
 	    .tid = spill_log_tid(),
 	    .device = allocation->device,
 	    .api = spill_engine_api(request),
@@ -232,6 +272,7 @@ static size_t write_oom_line(struct spill_record_oom *record, char line[LINE])
 void spill_request_log_oom(const struct spill_request *request, const struct spill_backend *backend,
                            uint64_t free, uint64_t total)
 {
+	spill_ledger_write_sums(); /* its figures follow from the lines before it */
 	struct spill_record_oom record = {
 	    .time_us = spill_log_now_us(),
 	    .tid = spill_log_tid(),

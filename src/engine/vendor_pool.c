@@ -172,6 +172,31 @@ enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, co
 	return place;
 }
 
+static bool is_default(const struct spill_backend *backend, int device, const void *handle)
+{
+	void *own;
+	return !backend->pools->device_default(device, &own) && own == handle;
+}
+
+int spill_vendor_pool_default_of(const struct spill_backend *backend, const void *handle)
+{
+	for (int device = 0; device < SPILL_DEVICES; device++)
+		if (is_default(backend, device, handle))
+			return device;
+	return -1;
+}
+
+int spill_vendor_pool_device(const struct spill_backend *backend, const void *handle, int device)
+{
+	pthread_mutex_lock(&lock);
+	const struct spill_vendor_pool *pool = find_pool(backend, handle);
+	int recorded = pool ? pool->device : -1;
+	pthread_mutex_unlock(&lock);
+	if (recorded < 0 && !is_default(backend, device, handle))
+		recorded = spill_vendor_pool_default_of(backend, handle);
+	return recorded < 0 ? device : recorded;
+}
+
 /* Addresses of these serve as handles: the vendor uses none of them. */
 static char graph_handles[SPILL_DEVICES];
 static _Atomic bool graphs_seen;

@@ -43,6 +43,15 @@ struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backe
 enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, const void *handle);
 
 /*
+ * The device of the pool; `device` if it is not known. The vendor is asked about pools without a
+ * record, first about the default pool of `device`.
+ */
+int spill_vendor_pool_device(const struct spill_backend *backend, const void *handle, int device);
+
+/* The device whose default pool this is. -1: it is no device's. */
+int spill_vendor_pool_default_of(const struct spill_backend *backend, const void *handle);
+
+/*
  * Our own pool for the device: on it, on the host, or managed with a preferred location. Made when
  * it is first asked for. NULL with *error if it cannot be made; with *error NULL if the vendor has
  * no such pools.

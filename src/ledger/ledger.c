@@ -8,6 +8,8 @@
 #include "account.h"
 #include "clock.h"
 #include "ledger_totals.h"
+#include "scratch.h"
+#include "site_sums.h"
 
 /* All entries by address. Those with a placement are also in a tree, for interior addresses. */
 #define BUCKETS 8192
@@ -71,10 +73,21 @@ static struct spill_allocation *remove_entry(struct spill_allocation **link)
 	entry->next = NULL;
 	unlink_placed(entry);
 	if (!entry->part) {
-		entry->order = next_order++;
+		if (!entry->sum)
+			entry->order = next_order++;
 		spill_ledger_totals_taken(entry);
 	}
 	return entry;
+}
+
+/* pre: locked */
+static void count_added(struct spill_allocation *entry)
+{
+	if (entry->sum_rule)
+		spill_site_sums_add(entry);
+	if (!entry->sum)
+		entry->order = next_order++;
+	spill_ledger_totals_added(entry);
 }
 
 bool spill_ledger_add(struct spill_allocation *allocation)
@@ -92,17 +105,17 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 		free(entry);
 		return false;
 	}
-	entry->seq = allocation->seq = next_seq++;
+	entry->seq = next_seq++;
 	insert_entry(entry);
-	if (!entry->part) {
-		entry->order = allocation->order = next_order++;
-		spill_ledger_totals_added(entry);
-	}
+	if (!entry->part)
+		count_added(entry);
+	*allocation = *entry;
 	pthread_mutex_unlock(&lock);
 	return true;
 }
 
-bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order)
+bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order,
+                        struct spill_level *level)
 {
 	struct spill_allocation *entry;
 	pthread_mutex_lock(&lock);
@@ -112,6 +125,7 @@ bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *he
 	if (entry) {
 		spill_ledger_totals_moved(entry, held);
 		*order = entry->order = next_order++;
+		*level = entry->level;
 	}
 	pthread_mutex_unlock(&lock);
 	return entry != NULL;
@@ -157,6 +171,8 @@ void spill_ledger_end(struct spill_allocation *allocation)
 	if (!allocation->part) {
 		pthread_mutex_lock(&lock);
 		spill_ledger_totals_freed(allocation);
+		if (allocation->sum)
+			spill_site_sums_end(allocation);
 		pthread_mutex_unlock(&lock);
 	}
 	if (allocation->charged_rule)
@@ -243,11 +259,17 @@ void spill_ledger_totals(struct spill_totals *copy)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Waits a limited time: this thread may hold the lock, or its owner may never run again. */
+static bool lock_soon(void)
+{
+	struct timespec until = spill_clock_in(100000000);
+	return pthread_mutex_trylock(&lock) == 0 ||
+	       pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
 bool spill_ledger_totals_now(struct spill_totals *copy)
 {
-	/* Do not wait for ever: this thread may hold the lock, or its owner may never run. */
-	struct timespec until = spill_clock_in(100000000);
-	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
+	if (!lock_soon())
 		return false;
 	*copy = *spill_ledger_totals_sum();
 	pthread_mutex_unlock(&lock);
@@ -261,14 +283,69 @@ void spill_ledger_count_oom(int device)
 	pthread_mutex_unlock(&lock);
 }
 
+static void count_dropped(enum spill_drop kind, const struct spill_sum *sum)
+{
+	struct spill_totals totals;
+	if (!sum->count)
+		return;
+	spill_ledger_totals(&totals);
+	spill_log_drop(kind, sum, &totals.peak);
+}
+
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
                         const struct spill_bytes *bytes)
 {
-	struct spill_totals totals;
-	if (spill_log_offer(line, length, when))
+	if (!spill_log_offer(line, length, when))
+		count_dropped(kind, &(struct spill_sum){1, *bytes});
+}
+
+/* -- sums of call sites ------------------------------------------------------------------------ */
+
+/* One site at a time, so that the lock is held for a short time only. */
+static bool take_sum(struct spill_record_sum *record)
+{
+	if (!lock_soon())
+		return false;
+	bool taken = spill_site_sums_take(record);
+	if (taken) {
+		record->order = next_order++;
+		record->level = spill_ledger_totals_level(record->device);
+	}
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+static void write_sum(struct spill_record_sum *record)
+{
+	char *line = spill_scratch_take();
+	record->time_us = spill_log_now_us();
+	size_t length = line ? spill_record_sum(record, line, SPILL_LOG_LINE) : 0;
+	bool taken = spill_log_offer(line, length, SPILL_LOG_SOON);
+	spill_scratch_give_back(line);
+	if (taken)
 		return;
-	spill_ledger_totals(&totals);
-	spill_log_drop(kind, bytes, &totals.peak);
+	count_dropped(SPILL_DROP_ALLOC, &record->allocs);
+	count_dropped(SPILL_DROP_FREE, &record->frees);
+}
+
+void spill_ledger_write_sums(void)
+{
+	struct spill_record_sum record;
+	/* Other threads may go on allocating, so that there is always another one. */
+	for (unsigned left = SPILL_SITE_SUMS; left > 0 && take_sum(&record); left--)
+		write_sum(&record);
+}
+
+#define SUMS_US 1000000
+static _Atomic uint64_t sums_due_us; /* of the log's time; 0: no event was summed yet */
+
+void spill_ledger_write_due_sums(uint64_t now_us)
+{
+	uint64_t due = atomic_load_explicit(&sums_due_us, memory_order_relaxed);
+	if (now_us < due || !atomic_compare_exchange_strong(&sums_due_us, &due, now_us + SUMS_US))
+		return;
+	if (due)
+		spill_ledger_write_sums();
 }
 
 /* A forked child has no GPU memory, so its ledger is empty. The entries' memory is lost. */
@@ -280,6 +357,8 @@ static void forget_parent(void)
 	not_in_tree = 0;
 	atomic_store(&placed_count, 0);
 	spill_ledger_totals_reset();
+	spill_site_sums_reset();
+	atomic_store(&sums_due_us, 0);
 	next_seq = next_order = 1;
 }
 

@@ -32,9 +32,14 @@ struct spill_allocation {
 	enum spill_place place;
 	struct spill_bytes held;
 	uint64_t seq;
-	uint64_t order;                    /* of its last event: entry, move or removal. */
-	const char *api, *caller;          /* static or interned. */
-	const void *site;                  /* return address of the call; NULL: not kept. */
+	/* Of its last event: entry, move or removal. An event that is summed has no order. */
+	uint64_t order;
+	struct spill_level level;
+	/* Sums its events by call site under this rule (site_sums.h). NULL: they have lines. */
+	const char *sum_rule;
+	unsigned sum;             /* its call site's sums. Set by spill_ledger_add. 0: it has lines. */
+	const char *api, *caller; /* static or interned. */
+	const void *site;         /* return address of the call; NULL: not kept. */
 	struct spill_placement *placement; /* ours to release; NULL: the vendor's memory. */
 	bool ordered;                      /* allocated in stream order. */
 	bool part;     /* a range of a segment (ordered_pool.h). That is counted, and the range is not. */
@@ -45,8 +50,9 @@ struct spill_allocation {
 };
 
 /*
- * Adds a copy of `allocation`, and counts it in the totals. Sets seq and order of both. False if
- * there is no memory for the entry: then nothing is counted, and the caller keeps the placement.
+ * Adds a copy of `allocation`, and counts it in the totals. Sets seq, sum, order and level of both.
+ * False if there is no memory for the entry: then nothing is counted, and the caller keeps the
+ * placement.
  */
 bool spill_ledger_add(struct spill_allocation *allocation);
 
@@ -74,11 +80,13 @@ void spill_ledger_put_back(struct spill_allocation *allocation);
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /*
- * The memory of the entry at exactly `ptr` (or of that handle) with that seq has moved, and it holds `held` now. Stores
- * the order of this event. False if the entry is being freed in another thread: then the move is
- * not counted. Another entry at that address belongs to an ended context.
+ * The memory of the entry at exactly `ptr` (or of that handle) with that seq has moved, and it
+ * holds `held` now. Stores the order and the level of this event. False if the entry is being freed
+ * in another thread: then the move is not counted. Another entry at that address belongs to an
+ * ended context.
  */
-bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order);
+bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order,
+                        struct spill_level *level);
 
 /* Removes and returns any one entry that ends with the context, or NULL. */
 struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end);
@@ -99,6 +107,13 @@ void spill_ledger_count_oom(int device);
 /* Offers the log a line that log.max may leave out. Its drop line then counts `bytes`. */
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
                         const struct spill_bytes *bytes);
+
+/*
+ * Writes a line for each call site with sums that the log does not have yet. `due` does that at most
+ * once a second of the log's time `now_us`.
+ */
+void spill_ledger_write_sums(void);
+void spill_ledger_write_due_sums(uint64_t now_us);
 
 extern const struct spill_fork_lock spill_ledger_fork_lock;
 

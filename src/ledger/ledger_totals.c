@@ -1,12 +1,12 @@
 #include "ledger_totals.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "live_page.h"
 #include "ledger.h"
 
 static struct spill_device_totals all, devices[SPILL_DEVICES];
+static bool any_summed; /* at least one event had no line */
 
 static unsigned device_index(int device)
 {
@@ -51,6 +51,40 @@ static bool raise_peaks(struct spill_totals *totals)
 	return device || host || managed;
 }
 
+/* Before an event with a line. */
+static struct spill_level begin_line(int device)
+{
+	const struct spill_device_totals *own = &devices[device_index(device)];
+	if (!own->silent && !all.silent)
+		return (struct spill_level){0};
+	return (struct spill_level){.device_peak = own->high, .all_peak = all.high};
+}
+
+/* After it. */
+static void end_line(int device, struct spill_level *level)
+{
+	FOR_EACH_SUM(sums, device)
+	{
+		sums->high = sums->totals.live.device;
+		sums->silent = false;
+	}
+	if (!level->all_peak)
+		return;
+	level->device = devices[device_index(device)].high;
+	level->all = all.high;
+}
+
+/* An event without a line. */
+static void skip_line(int device)
+{
+	any_summed = true;
+	FOR_EACH_SUM(sums, device)
+	{
+		raise_peak(&sums->high, sums->totals.live.device);
+		sums->silent = true;
+	}
+}
+
 static void count_alloc(struct spill_totals *totals, const struct spill_allocation *entry)
 {
 	totals->allocs++;
@@ -61,9 +95,18 @@ static void count_alloc(struct spill_totals *totals, const struct spill_allocati
 	totals->spilled.managed += entry->held.managed;
 }
 
-void spill_ledger_totals_added(const struct spill_allocation *entry)
+static void end_event(struct spill_allocation *entry)
+{
+	if (entry->sum)
+		skip_line(entry->device);
+	else
+		end_line(entry->device, &entry->level);
+}
+
+void spill_ledger_totals_added(struct spill_allocation *entry)
 {
 	unsigned changed = SPILL_CHANGED_LIVE | (spill_ledger_is_spill(entry) ? SPILL_CHANGED_RARE : 0);
+	entry->level = begin_line(entry->device);
 	FOR_EACH_SUM(sums, entry->device)
 	{
 		add_held(sums, entry);
@@ -71,24 +114,32 @@ void spill_ledger_totals_added(const struct spill_allocation *entry)
 		if (raise_peaks(&sums->totals))
 			changed |= SPILL_CHANGED_PEAK;
 	}
+	end_event(entry);
 	publish_device(entry->device, changed);
 }
 
+/* The line of its removal is not written, so the next line must tell the level. */
 void spill_ledger_totals_back(const struct spill_allocation *entry)
 {
 	FOR_EACH_SUM(sums, entry->device)
 	{
 		add_held(sums, entry);
 	}
+	if (any_summed)
+		skip_line(entry->device);
+	raise_peak(&devices[device_index(entry->device)].high, entry->level.device_peak);
+	raise_peak(&all.high, entry->level.all_peak);
 	publish_device(entry->device, SPILL_CHANGED_LIVE);
 }
 
-void spill_ledger_totals_taken(const struct spill_allocation *entry)
+void spill_ledger_totals_taken(struct spill_allocation *entry)
 {
+	entry->level = begin_line(entry->device);
 	FOR_EACH_SUM(sums, entry->device)
 	{
 		subtract_held(sums, entry);
 	}
+	end_event(entry);
 	publish_device(entry->device, SPILL_CHANGED_LIVE);
 }
 
@@ -116,6 +167,7 @@ static void count_move(struct spill_totals *totals, uint64_t before, uint64_t af
 void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spill_bytes *held)
 {
 	const struct spill_allocation before = *entry;
+	entry->level = begin_line(entry->device);
 	entry->held = *held;
 	FOR_EACH_SUM(sums, entry->device)
 	{
@@ -124,6 +176,7 @@ void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spil
 		add_held(sums, entry);
 		raise_peaks(&sums->totals);
 	}
+	end_line(entry->device, &entry->level);
 	publish_device(entry->device, SPILL_CHANGED_ALL);
 }
 
@@ -136,6 +189,13 @@ void spill_ledger_totals_oom(int device)
 	publish_device(device, SPILL_CHANGED_RARE);
 }
 
+struct spill_level spill_ledger_totals_level(int device)
+{
+	struct spill_level level = begin_line(device);
+	end_line(device, &level);
+	return level;
+}
+
 const struct spill_totals *spill_ledger_totals_sum(void)
 {
 	return &all.totals;
@@ -145,4 +205,5 @@ void spill_ledger_totals_reset(void)
 {
 	memset(&all, 0, sizeof(all));
 	memset(devices, 0, sizeof(devices));
+	any_summed = false;
 }

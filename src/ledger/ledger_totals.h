@@ -6,26 +6,34 @@
 #ifndef SPILL_LEDGER_TOTALS_H
 #define SPILL_LEDGER_TOTALS_H
 
+#include <stdbool.h>
+
 #include "record.h"
 
 struct spill_device_totals {
 	struct spill_totals totals;
 	uint64_t away; /* live bytes that we put off the device */
+	/* Since the last event with a line: the most device bytes, and had another event none? */
+	uint64_t high;
+	bool silent;
 };
 
 struct spill_allocation;
 
-/* A new entry. */
-void spill_ledger_totals_added(const struct spill_allocation *entry);
-/* An entry that is taken out of the ledger. Then it is either put back or freed. */
-void spill_ledger_totals_taken(const struct spill_allocation *entry);
+/* A new entry. Stores its level, if its events have lines. */
+void spill_ledger_totals_added(struct spill_allocation *entry);
+/* The same for an entry that is taken out of the ledger. Then it is either put back or freed. */
+void spill_ledger_totals_taken(struct spill_allocation *entry);
 void spill_ledger_totals_back(const struct spill_allocation *entry);
 void spill_ledger_totals_freed(const struct spill_allocation *entry);
 
-/* A move: the entry holds `held` now. Stores that in the entry. */
+/* A move: the entry holds `held` now. Stores that and its level in the entry. */
 void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spill_bytes *held);
 
 void spill_ledger_totals_oom(int device);
+
+/* The level of a line that is no event of an entry. */
+struct spill_level spill_ledger_totals_level(int device);
 
 /* Over all devices. */
 const struct spill_totals *spill_ledger_totals_sum(void);

@@ -38,6 +38,8 @@ struct spill_placement {
 	bool owner_ended, event_ended; /* the context of the placement or of the event has ended. */
 	/* Whole on the host and no block of a shared chunk: kept for later requests. */
 	bool reusable;
+	/* Spilled memory in stream order: the pool whose figures have its bytes (ordered_pool.h). */
+	struct spill_ordered_pool *counted;
 };
 
 /* True while its context ends, or after. A living context may have the same handle. */

@@ -27,7 +27,8 @@ static struct spill_log_queue queue;
 static struct spill_log_max limit;
 static bool stderr_all;
 static uint64_t retry_us;
-static pid_t owner; /* opened the log; a bare clone() runs no fork handler of ours */
+static _Atomic uint64_t drain_due_us; /* when the queue's oldest line must be in the file */
+static pid_t owner;                   /* opened the log; a bare clone() runs no fork handler of ours */
 static _Atomic bool active;
 static _Atomic bool ending; /* no later call drains the queue: every line is written at once */
 static _Atomic uint64_t start_ns;
@@ -55,6 +56,9 @@ static bool lock_log(struct log_hold *hold)
 
 static void unlock_log(struct log_hold *hold)
 {
+	uint64_t due = queue.used ? queue.first_us + SOON_US : UINT64_MAX;
+
+	atomic_store_explicit(&drain_due_us, due > retry_us ? due : retry_us, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
 	inside = false;
 	errno = hold->error;
@@ -292,13 +296,23 @@ bool spill_log_offer(const char *line, size_t length, enum spill_log_when when)
 	return fits;
 }
 
-void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak)
+void spill_log_activity(uint64_t now_us)
+{
+	struct log_hold hold;
+
+	if (now_us < atomic_load_explicit(&drain_due_us, memory_order_relaxed) || !lock_log(&hold))
+		return;
+	drain_queue(spill_log_now_us());
+	unlock_log(&hold);
+}
+
+void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_bytes *peak)
 {
 	struct log_hold hold;
 
 	if (!spill_log_active() || !lock_log(&hold))
 		return;
-	spill_log_max_count(&limit, kind, bytes, peak);
+	spill_log_max_count(&limit, kind, sum, peak);
 	unlock_log(&hold);
 }
 

@@ -83,8 +83,11 @@ void spill_log_write(const char *line, size_t length, enum spill_log_when when);
  * precedes the next line of spill_log_write.
  */
 bool spill_log_offer(const char *line, size_t length, enum spill_log_when when);
-/* Counts a line that was left out. `peak`: of the run until now. */
-void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak);
+/* Counts events whose line was left out. `peak`: of the run until now. */
+void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_bytes *peak);
+
+/* Activity without a line, at `now_us`: writes routine lines that have waited long enough. */
+void spill_log_activity(uint64_t now_us);
 
 /* Writes the buffer, also from abort and _exit. Takes no lock that this thread holds. */
 void spill_log_flush(void);

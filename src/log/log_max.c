@@ -41,14 +41,14 @@ static void raise_peak(uint64_t *most, uint64_t value)
 		*most = value;
 }
 
-void spill_log_max_count(struct spill_log_max *max, enum spill_drop kind, const struct spill_bytes *bytes,
+void spill_log_max_count(struct spill_log_max *max, enum spill_drop kind, const struct spill_sum *sum,
                          const struct spill_bytes *peak)
 {
 	struct spill_record_drop *dropped = &max->dropped;
 
 	max->pending = true;
-	dropped->sums[kind].count++;
-	spill_bytes_add(&dropped->sums[kind].bytes, bytes);
+	dropped->sums[kind].count += sum->count;
+	spill_bytes_add(&dropped->sums[kind].bytes, &sum->bytes);
 	/* Threads may arrive in another order than they read the peak. */
 	raise_peak(&dropped->peak.device, peak->device);
 	raise_peak(&dropped->peak.host, peak->host);

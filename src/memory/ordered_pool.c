@@ -18,14 +18,15 @@ struct segment {
 	enum spill_range_kind kind;
 	struct spill_range *first; /* by address; it lives as long as the segment */
 	unsigned in_use;           /* ranges */
+	unsigned told;             /* the last close that it was told */
 	TAILQ_ENTRY(segment) link;
 };
 
 struct spill_ordered_pool {
 	const struct spill_backend *backend;
 	int device;
-	const void *handle; /* of the vendor's pool; NULL: ended */
-	_Atomic bool closed;
+	const void *handle;      /* of the vendor's pool; NULL: ended */
+	_Atomic unsigned closed; /* times */
 	struct spill_stream_frees frees;
 	struct spill_ordered_figures figures;
 	TAILQ_HEAD(, segment) segments; /* oldest first */
@@ -138,23 +139,34 @@ struct spill_ordered_pool *spill_ordered_next(const struct spill_ordered_pool *p
 void spill_ordered_pool_close(struct spill_ordered_pool *pool)
 {
 	pthread_mutex_lock(&lock);
-	atomic_store(&pool->closed, true);
+	atomic_fetch_add(&pool->closed, 1);
 	pthread_mutex_unlock(&lock);
 }
 
 bool spill_ordered_pool_is_closed(const struct spill_ordered_pool *pool)
 {
-	return atomic_load(&pool->closed);
+	return atomic_load(&pool->closed) != 0;
 }
 
-struct spill_chunked *spill_ordered_segment(const struct spill_ordered_pool *pool, unsigned index)
+/* Not by index, because other threads unlink segments meanwhile. */
+struct spill_chunked *spill_ordered_next_closed(struct spill_ordered_pool *pool)
 {
 	pthread_mutex_lock(&lock);
-	const struct segment *segment = TAILQ_FIRST(&pool->segments);
-	for (; segment && index; index--)
+	struct segment *segment = TAILQ_FIRST(&pool->segments);
+	while (segment && segment->told == pool->closed)
 		segment = TAILQ_NEXT(segment, link);
+	if (segment)
+		segment->told = pool->closed;
 	pthread_mutex_unlock(&lock);
 	return segment ? segment->chunked : NULL;
+}
+
+void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	if (pool && !find_pool(pool->backend, handle))
+		pool->handle = handle;
+	pthread_mutex_unlock(&lock);
 }
 
 struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
@@ -196,13 +208,27 @@ static struct spill_range *find_range(struct spill_ordered_pool *pool, uint64_t 
 }
 
 /* pre: locked */
-static void begin_use(struct spill_ordered_pool *pool, struct block *block, struct spill_range *range)
+static void count_used(struct spill_ordered_pool *pool, uint64_t bytes)
 {
 	struct spill_ordered_figures *figures = &pool->figures;
+	figures->used += bytes;
+	figures->most_used = spill_max(figures->most_used, figures->used);
+}
+
+/* pre: locked */
+static void count_reserved(struct spill_ordered_pool *pool, uint64_t bytes)
+{
+	struct spill_ordered_figures *figures = &pool->figures;
+	figures->reserved += bytes;
+	figures->most_reserved = spill_max(figures->most_reserved, figures->reserved);
+}
+
+/* pre: locked */
+static void begin_use(struct spill_ordered_pool *pool, struct block *block, struct spill_range *range)
+{
 	block->range = range;
 	((struct segment *)range->segment)->in_use++;
-	figures->used += range->bytes;
-	figures->most_used = spill_max(figures->most_used, figures->used);
+	count_used(pool, range->bytes);
 }
 
 static struct spill_placement *begin_block(const struct spill_ordered_pool *pool, struct block *block,
@@ -381,13 +407,11 @@ static unsigned live_spans(const struct spill_chunked *chunked, unsigned index,
 static void link_segment(struct segment *segment)
 {
 	struct spill_ordered_pool *pool = segment->pool;
-	struct spill_ordered_figures *figures = &pool->figures;
 	segment->chunked->owner = segment;
 	segment->chunked->live = live_spans;
 	TAILQ_INSERT_TAIL(&pool->segments, segment, link);
 	segment_count++;
-	figures->reserved += segment->chunked->range;
-	figures->most_reserved = spill_max(figures->most_reserved, figures->reserved);
+	count_reserved(pool, segment->chunked->range);
 }
 
 bool spill_ordered_add(struct spill_ordered_pool *pool, struct spill_chunked *chunked, uint64_t bytes)
@@ -427,7 +451,8 @@ struct spill_placement *spill_ordered_open(struct spill_chunked *chunked, uint64
 	struct block *block = calloc(1, sizeof(*block));
 	pthread_mutex_lock(&lock);
 	struct spill_free_ranges *settled = &pool->frees.settled[segment->kind];
-	if (block)
+	/* A pool that closes from here on finds the segment, and tells it. */
+	if (block && !spill_ordered_pool_is_closed(pool))
 		segment->first = spill_free_ranges_add(settled, chunked->base.ptr, chunked->range, segment);
 	if (segment->first)
 		begin_use(pool, block, spill_free_ranges_cut(segment->first, bytes));
@@ -524,6 +549,32 @@ void spill_ordered_restart(struct spill_ordered_pool *pool, bool used, bool rese
 		figures->most_used = figures->used;
 	if (reserved)
 		figures->most_reserved = figures->reserved;
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t counted_bytes(const struct spill_placement *placement)
+{
+	return round_up(placement->bytes, SPILL_RANGE_UNIT);
+}
+
+void spill_ordered_count(struct spill_ordered_pool *pool, struct spill_placement *placement)
+{
+	pthread_mutex_lock(&lock);
+	placement->counted = pool;
+	count_used(pool, counted_bytes(placement));
+	count_reserved(pool, counted_bytes(placement));
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ordered_uncount(struct spill_placement *placement)
+{
+	struct spill_ordered_pool *pool = placement->counted;
+	if (!pool)
+		return;
+	pthread_mutex_lock(&lock);
+	placement->counted = NULL;
+	pool->figures.used -= counted_bytes(placement);
+	pool->figures.reserved -= counted_bytes(placement);
 	pthread_mutex_unlock(&lock);
 }
 

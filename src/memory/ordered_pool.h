@@ -35,12 +35,21 @@ struct spill_ordered_pool *spill_ordered_next(const struct spill_ordered_pool *p
 /* The vendor's pool ends. Its ranges live on. Returns the pool beside it, or NULL. */
 struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle);
 
-/* From now on the pool serves no request, because another device uses its memory. */
+/* Undoes that, because the vendor refused. NULL is allowed. */
+void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle);
+
+/*
+ * From now on the pool serves no request, because another device uses its memory. pre: the mover is
+ * held until all segments are told
+ */
 void spill_ordered_pool_close(struct spill_ordered_pool *pool);
 bool spill_ordered_pool_is_closed(const struct spill_ordered_pool *pool);
 
-/* Its segment of that index, oldest first; NULL: there are fewer. pre: the mover is held */
-struct spill_chunked *spill_ordered_segment(const struct spill_ordered_pool *pool, unsigned index);
+/*
+ * The next segment that the latest close has not been told; NULL: it has been told all. A segment is
+ * told once for each close. pre: the mover is held, and only then can the caller use the segment
+ */
+struct spill_chunked *spill_ordered_next_closed(struct spill_ordered_pool *pool);
 
 /* Bytes of a segment that suits requests of this size. */
 uint64_t spill_ordered_segment_bytes(uint64_t bytes);
@@ -63,8 +72,8 @@ bool spill_ordered_add(struct spill_ordered_pool *pool, struct spill_chunked *se
 
 /*
  * Opens an added segment for all requests, and takes the first range of it. From then on another
- * thread may end the segment once the range is free. NULL: no memory, and the segment is the
- * caller's again.
+ * thread may end the segment once the range is free. NULL: no memory, or the pool has closed. Then
+ * the segment is the caller's again.
  */
 struct spill_placement *spill_ordered_open(struct spill_chunked *segment, uint64_t bytes,
                                            const struct spill_stream_order *order);
@@ -113,6 +122,13 @@ struct spill_ordered_figures {
 struct spill_ordered_figures spill_ordered_figures(struct spill_ordered_pool *pool);
 /* Sets the highest figures to the present ones. */
 void spill_ordered_restart(struct spill_ordered_pool *pool, bool used, bool reserved);
+
+/*
+ * Counts memory of the pool that has spilled elsewhere, until spill_ordered_uncount. That does
+ * nothing for other memory.
+ */
+void spill_ordered_count(struct spill_ordered_pool *pool, struct spill_placement *placement);
+void spill_ordered_uncount(struct spill_placement *placement);
 
 /* Visits each segment, with the lock held. */
 void spill_ordered_each(void (*visit)(const struct spill_placement *segment, void *data), void *data);

@@ -11,7 +11,9 @@
 #include "move.h"
 #include "note.h"
 #include "process.h"
+#include "loaded_objects.h"
 #include "memory_limit.h"
+#include "minmax.h"
 #include "seqlock.h"
 
 /* After this time the trial is repeated on a device that had no memory for it. */
@@ -23,10 +25,12 @@ static struct device_state {
 	/* The last query of the driver. A thread that cannot read it queries anew. */
 	spill_seqlock version;
 	_Atomic uint64_t used, total, own, at_us;
-	_Atomic int movable; /* result of the trial */
+	_Atomic uint64_t taken; /* bytes in all that the vendor's pools were asked for */
+	_Atomic int movable;    /* result of the trial */
 	_Atomic uint64_t retry_ns;
 } devices[SPILL_DEVICES];
 
+static _Atomic int interposes; /* UNKNOWN until asked */
 static _Atomic(const char *) forbidden;
 static _Atomic(const char *) noted;   /* the last reason noted */
 static _Atomic(const char *) exports; /* by the environment; empty: none; NULL: not read yet */
@@ -90,12 +94,29 @@ static bool is_in_chain(const struct spill_policy *policy)
 	return found;
 }
 
+/*
+ * Loaded later, for spill_malloc alone (shim/torch.c), libspill does not see the program's work. So
+ * it cannot know when a chunk is in use.
+ */
+static bool sees_work(void)
+{
+	int sees = atomic_load_explicit(&interposes, memory_order_relaxed);
+	if (sees == UNKNOWN) {
+		sees = spill_loaded_object_interposes(&interposes) ? YES : NO;
+		atomic_store(&interposes, sees);
+	}
+	if (sees == NO)
+		note_reason("libspill is not preloaded, so it does not see the program's work",
+		            " (set movable.enable = off to hide this note)");
+	return sees == YES;
+}
+
 static bool is_allowed(void)
 {
 	enum spill_switch enable = spill_process_policy()->movable_enable;
 	if (enable == SPILL_SWITCH_OFF || atomic_load(&forbidden) || !is_in_chain(spill_process_policy()))
 		return false;
-	return has_no_hazard() && (enable == SPILL_SWITCH_ON || is_unshared());
+	return sees_work() && has_no_hazard() && (enable == SPILL_SWITCH_ON || is_unshared());
 }
 
 /* -- abilities of the device ------------------------------------------------------------------- */
@@ -225,16 +246,23 @@ static bool is_limit_filled(const struct spill_backend *backend, int device, uin
 static bool is_filled(const struct spill_backend *backend, int device, uint64_t bytes)
 {
 	uint64_t held = spill_account_device_held(device);
-	return is_limit_filled(backend, device, held) ||
-	       is_device_filled(backend, device, held > bytes ? held - bytes : 0, bytes);
+	uint64_t own =
+	    spill_minus(held, bytes) + atomic_load_explicit(&devices[device].taken, memory_order_relaxed);
+	return is_limit_filled(backend, device, held) || is_device_filled(backend, device, own, bytes);
 }
-
-/* -- the questions ----------------------------------------------------------------------------- */
 
 static bool is_known(int device)
 {
 	return device >= 0 && device < SPILL_DEVICES;
 }
+
+void spill_movable_pool_served(int device, uint64_t bytes)
+{
+	if (is_known(device))
+		atomic_fetch_add_explicit(&devices[device].taken, bytes, memory_order_relaxed);
+}
+
+/* -- the questions ----------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
                       enum spill_switch chunks)
@@ -286,5 +314,6 @@ void spill_movable_reset(void)
 	atomic_store(&forbidden, NULL);
 	atomic_store(&exports, NULL);
 	atomic_store(&noted, NULL);
+	atomic_store(&interposes, UNKNOWN);
 	spill_hazard_scan_reset();
 }

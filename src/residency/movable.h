@@ -24,6 +24,12 @@ bool spill_movable_wanted(const struct spill_backend *backend, int device, uint6
                           enum spill_switch chunks);
 
 /*
+ * The vendor's pool has served a request. Without a limit that is charged to no account, so it is
+ * noted here for the question whether more than movable.above is in use.
+ */
+void spill_movable_pool_served(int device, uint64_t bytes);
+
+/*
  * May chunks move now? False also if a library was mapped that submits work around the gate. pre:
  * no lock of ours but the mover is held
  */

@@ -131,6 +131,7 @@ static struct spill_bytes held_before(const struct spill_chunked *chunked, const
 /* The moved part of an allocation. */
 struct moved_part {
 	uint64_t seq, order; /* of its alloc; of this event */
+	struct spill_level level;
 	int device;
 	uint64_t bytes; /* bytes that moved */
 	unsigned chunks;
@@ -158,6 +159,7 @@ static void report_part(const struct moved_part *moved, const struct spill_move_
 		    .time_us = spill_log_now_us(),
 		    .seq = moved->seq,
 		    .order = moved->order,
+		    .level = moved->level,
 		    .tid = spill_log_tid(),
 		    .device = moved->device,
 		    .what = spill_move_name(why->kind),
@@ -202,8 +204,8 @@ void spill_move_batch_report(const struct spill_move_batch *batch, const struct 
 				moved.bytes += spill_move_chunk(&batch->moves[end])->bytes;
 			}
 		/* An allocation that is just being freed has had its last line. */
-		if (moved.chunks &&
-		    spill_ledger_moved(spill_chunked_name(chunked), chunked->seq, &moved.held, &moved.order))
+		if (moved.chunks && spill_ledger_moved(spill_chunked_name(chunked), chunked->seq, &moved.held,
+		                                       &moved.order, &moved.level))
 			report_part(&moved, why);
 	}
 }

@@ -1,7 +1,8 @@
 /*
  * What one allocation and its free cost a program: the driver's own entry points, resolved as a plain program does.
- * Prints `BYTES NANOSECONDS` for each size, the median of many pairs. scripts/bench runs it with and without the
- * library in turns, because only ratios within one run mean anything on a shared machine.
+ * Prints `BYTES NANOSECONDS` for each size, the median of many pairs; in stream order `BYTES-async
+ * NANOSECONDS`. scripts/bench runs it with and without the library in turns, because only ratios
+ * within one run mean anything on a shared machine.
  *
  * usage: pair [PAIRS]
  */
@@ -17,6 +18,8 @@ typedef int retain_fn(void **, int);
 typedef int current_fn(void *);
 typedef int alloc_fn(unsigned long long *, size_t);
 typedef int free_fn(unsigned long long);
+typedef int alloc_async_fn(unsigned long long *, size_t, void *);
+typedef int free_async_fn(unsigned long long, void *);
 
 static void *driver;
 
@@ -51,10 +54,37 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+static const size_t sizes[] = {1 << 10, 1 << 20, 64 << 20};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static void print(size_t bytes, const char *how, uint64_t *times, size_t pairs)
+{
+	qsort(times, pairs, sizeof(*times), compare);
+	printf("%zu%s %llu\n", bytes, how, (unsigned long long)times[pairs / 2]);
+}
+
+/* In the default stream. The neighbour keeps the pool's memory. */
+static void run_async(uint64_t *times, size_t pairs)
+{
+	alloc_async_fn *alloc = (alloc_async_fn *)find("cuMemAllocAsync");
+	free_async_fn *release = (free_async_fn *)find("cuMemFreeAsync");
+	for (size_t size = 0; size < SIZES; size++) {
+		unsigned long long neighbour, pointer;
+		check("cuMemAllocAsync", alloc(&neighbour, sizes[size], NULL));
+		for (size_t i = 0; i < pairs; i++) {
+			uint64_t start = now();
+			check("cuMemAllocAsync", alloc(&pointer, sizes[size], NULL));
+			check("cuMemFreeAsync", release(pointer, NULL));
+			times[i] = now() - start;
+		}
+		check("cuMemFreeAsync", release(neighbour, NULL));
+		print(sizes[size], "-async", times, pairs);
+	}
+}
+
 int main(int count, char **arguments)
 {
 	size_t pairs = count > 1 ? strtoul(arguments[1], NULL, 10) : 2000;
-	static const size_t sizes[] = {1 << 10, 1 << 20, 64 << 20};
 	uint64_t *times = malloc(pairs * sizeof(*times));
 	int device;
 	void *context;
@@ -69,7 +99,7 @@ int main(int count, char **arguments)
 	check("cuCtxSetCurrent", ((current_fn *)find("cuCtxSetCurrent"))(context));
 	alloc_fn *alloc = (alloc_fn *)find("cuMemAlloc_v2");
 	free_fn *release = (free_fn *)find("cuMemFree_v2");
-	for (size_t size = 0; size < sizeof(sizes) / sizeof(sizes[0]); size++) {
+	for (size_t size = 0; size < SIZES; size++) {
 		/* A neighbour that stays: the last free of a block gives it back to the system, which costs far more. */
 		unsigned long long neighbour;
 		check("cuMemAlloc_v2", alloc(&neighbour, sizes[size]));
@@ -80,9 +110,9 @@ int main(int count, char **arguments)
 			check("cuMemFree_v2", release(pointer));
 			times[i] = now() - start;
 		}
-		qsort(times, pairs, sizeof(*times), compare);
 		check("cuMemFree_v2", release(neighbour));
-		printf("%zu %llu\n", sizes[size], (unsigned long long)times[pairs / 2]);
+		print(sizes[size], "", times, pairs);
 	}
+	run_async(times, pairs);
 	return 0;
 }

@@ -60,6 +60,14 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	has "refused by host.limit; free"
 }
 
+@test "sums are printed with their call site, and count for their rule" {
+	sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","caller":"libc10_cuda.so+0x1","rule":"big","alloc":{"count":12,"device_bytes":3145728,"host_bytes":0,"managed_bytes":0},"free":{"count":4,"device_bytes":1048576,"host_bytes":0,"managed_bytes":0},"live_bytes":2097152,"peak_bytes":2621440,"largest":{"seq":9,"bytes":1048576}}'
+	run_with each "$(big 2 host)" "$sum" >sums.jsonl
+	run "$spill" log sums.jsonl
+	has_line "    2.500000  sum   12 alloc (3.00 MiB), 4 free (1.00 MiB), held 2.00 MiB, at most 2.50 MiB  device 0  cudaMallocAsync  libc10_cuda.so+0x1, rule big"
+	has_line "  rule big: 13 requests"
+}
+
 @test "how many requests each rule had, so that one that never matched is seen" {
 	{ run_with all "$(big 2 host)" "$(big 5 host)"; run_with all "$(big 2 host)"; } >rules.jsonl
 	run "$spill" log rules.jsonl

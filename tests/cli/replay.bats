@@ -53,6 +53,42 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	has "on, a card of 3.00 GiB"
 }
 
+@test "sums of what has no line: the same memory at the same time as with a line for each" {
+	# A line tells the memory of its own device only, so the peak of both together may be another one.
+	query='.runs[0] | [.judged, .spills, .refused, (.elsewhere | [.allocs, .bytes, .ways]), (.devices | map([.dev, .peak, .fit]))]'
+	for seed in 1 2 3; do
+		for how in each all threads; do
+			python3 "$BATS_TEST_DIRNAME/report_oracle.py" make "$seed" 2000 $how >$how.jsonl
+			"$spill" replay --json --profile none --vram 64GiB $how.jsonl | jq "$query" >$how.json
+		done
+		jq -e '.[0] and .[3][0] > 0 and (.[4] | length) == 2' each.json
+		diff each.json all.json
+		diff each.json threads.json
+	done
+}
+
+# Sum lines of one call site, a second apart: `sums_of LIVE:PEAK …`, in MiB.
+sums_of() {
+	local at=0 word live peak
+	run_of
+	for word; do
+		IFS=: read -r live peak <<<"$word"
+		at=$((at + 1))
+		printf '{"v":1,"kind":"sum","t":%d.0,"order":%d,"held":{"device_bytes":%d,"device_peak":%d,"all_bytes":%d,"all_peak":%d},"dev":0,"api":"cudaMallocAsync","caller":"libc10_cuda.so+0x1","rule":"default","live_bytes":%d,"peak_bytes":%d}\n' \
+			$at $at $((live << 20)) $((peak << 20)) $((live << 20)) $((peak << 20)) $((live << 20)) $((peak << 20))
+	done
+}
+
+@test "a call site of sums is one allocation that changes, and no row of growing requests" {
+	policy '[device]\nreserve = 0\n[rule growing]\ngrowth = yes\nplace = host\n'
+	sums_of 100:100 300:400 700:900 1500:2000 100:1500 >a.jsonl
+	query='.runs[0] | [.judged, .peak.device_bytes, .elsewhere.allocs]'
+	[ "$(json a.jsonl)" = "[true,$((2000 << 20)),0]" ]
+	query='.runs[0] | [.refused > 0, .spills > 0]'
+	[ "$(json a.jsonl --vram 1500MiB)" = "[false,true]" ]
+	[ "$(json a.jsonl --vram 2000MiB)" = "[false,false]" ]
+}
+
 @test "a smaller card: what would be elsewhere, from where to where, by caller and by rule" {
 	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[rule kv]\ncaller = libkv*\nover = host\n'
 	run_of alloc:1:3072 alloc:2:2048:libkv.so+0x7 alloc:3:2048 >a.jsonl
@@ -290,7 +326,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	LEVEL=spills run_of alloc:1:1024 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf
 	ends_with 1
-	[ "${lines[0]}" = "could not be judged: log.level was not all: allocations that fitted are not in the log" ]
+	[ "${lines[0]}" = "could not be judged: log.level was spills: allocations that fitted are not in the log" ]
 	{ run_of alloc:1:1024; echo '{"v":1,"kind":"drop","t":9.0,"alloc":{"count":1,"device_bytes":5,"host_bytes":0,"managed_bytes":0},"peak":{"device_bytes":5,"host_bytes":0,"managed_bytes":0}}'; } >b.jsonl
 	run "$spill" replay b.jsonl -p p.conf
 	ends_with 1

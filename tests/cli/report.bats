@@ -177,6 +177,39 @@ json() { "$spill" report --json "$@"; }
 	[ "$(jq '.runs[0].exited' report.json)" = false ]
 }
 
+# Of all that the report says: what is the same with sums as with a line for each.
+same_of_both='.runs[0] | [.totals, .devices, .demoted, .promoted, .moved, .honest, (.ooms | length),
+	([.by_caller, .by_place, .by_rule, .by_reason][] | map(del(.peak)) | sort_by(.name))]'
+
+@test "sums of what has no line: the same figures as with a line for each" {
+	for seed in 1 2 3 4 5 6; do
+		oracle make "$seed" 2500 each >each.jsonl
+		oracle make "$seed" 2500 all >all.jsonl
+		for log in each all; do json $log.jsonl >$log.json || [ $? -eq 1 ]; done
+		[ "$(grep -c '"sum"' all.jsonl)" -gt 100 ]
+		[ "$(wc -l <all.jsonl)" -lt "$(wc -l <each.jsonl)" ]
+		diff <(jq "$same_of_both" each.json) <(jq "$same_of_both" all.json)
+		jq -e '.runs[0] | .differences == [] and .late_events == 0 and .unknown_frees == 0 and .all_told' all.json
+	done
+}
+
+@test "sums of several threads, whose lines are not in order" {
+	for seed in 1 2 3 4; do
+		oracle make "$seed" 2500 threads >made.jsonl
+		json made.jsonl >report.json || [ $? -eq 1 ]
+		jq -e '.runs[0] | .differences == [] and .late_events == 0 and .unknown_frees == 0' report.json
+		diff <(jq .runs[0].totals report.json) <(tail -n 1 made.jsonl | jq 'del(.v, .kind, .t, .how, .hits)')
+	done
+}
+
+@test "the largest allocations of sums have no end" {
+	oracle make 1 200 all >all.jsonl
+	json all.jsonl >all.json || [ $? -eq 1 ]
+	largest=$(jq '[.runs[0].largest[] | select(.summed)] | length' all.json)
+	run "$spill" report all.jsonl
+	[ "$(grep -c ', in a sum$' <<<"$output")" -eq "$largest" ]
+}
+
 @test "of several runs: what spilled and what was moved, of each and of all" {
 	run "$spill" report "$data/run.jsonl" "$data/moves.jsonl"
 	has_line "  -     exit               2           1    2.04 GiB           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
@@ -242,7 +275,7 @@ json() { "$spill" report --json "$@"; }
 	sed 's/{"name":"device.limit","value":"4GiB","source":"environment"}/{"name":"log.level","value":"spills","source":"environment"}/' "$data/run.jsonl" |
 		grep -v '"seq":1,' >spills.jsonl
 	run "$spill" report spills.jsonl
-	has "  log.level is not all: the log lacks allocations that did not spill"
+	has "  log.level is spills: the log lacks allocations that did not spill"
 	# Without them it seems to fit.
 	has_line "  avoided by     a smaller context, batch or model; this log does not show how much"
 	has_not "THE SUMS"
@@ -454,6 +487,7 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	}
 	of first '[4,4,1,2,0,12582912,4194304]' 12
 	of 0.1.0 '[26,26,0,1,15,14680064,6291472]' 60
+	of sums '[6002,5996,0,1,0,9605032,0]' 7
 }
 
 # docs/examples: a real GPU's logs, and what is said there of them.

@@ -20,11 +20,13 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 
 @test "logs of several threads, devices and kinds of memory; also killed, and with spills only" {
 	local seed=0 how
-	for how in "" "" killed spills; do
+	for how in "" "" killed spills all threads; do
 		seed=$((seed + 1))
 		oracle make $seed 600 $how >$seed.jsonl
 		same $seed.jsonl || { echo "$seed $how"; return 1; }
 	done
+	oracle make 12 600 all >peak.jsonl # its peaks are between lines
+	same peak.jsonl
 }
 
 @test "what log.max left out is told, and since when" {

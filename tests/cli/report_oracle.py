@@ -1,6 +1,7 @@
 """Makes logs as libspill writes them, and adds them up in another way than the command does.
 
-    report_oracle.py make SEED EVENTS [drop|spills|killed] >LOG    a run of several threads, whose lines are not in the order of events
+    report_oracle.py make SEED EVENTS [HOW] >LOG    a run of several threads, whose lines are not in the order of events
+        HOW: killed; each: lines in order; all: the same run with sums of what is small; threads: the same, not in order
     report_oracle.py check LOG REPORT.json                         every figure of the report follows from the log
 """
 import json
@@ -21,7 +22,10 @@ class Run:
     """Decides as a full device would have it, and keeps the totals as ledger.c does."""
 
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        self.random, self.chance = random.Random(seed), random.Random(seed)
+        self.how, self.events = "exit", 0
+        self.sites, self.level = {}, {0: 0, 1: 0, "all": 0}
+        self.silent, self.high = dict.fromkeys(self.level, False), dict(self.level)
         self.lines, self.live = [], {}
         self.seq = self.order = 0
         self.now = {kind: 0 for kind in KINDS}
@@ -29,13 +33,56 @@ class Run:
         self.counts = dict.fromkeys(("allocs", "frees", "spills", "ooms", "demotions", "promotions", "demoted_bytes",
                                      "promoted_bytes"), 0)
 
+    # log.level = all, as ledger_totals.c and site_sums.c do it. An allocation that fits and is small has no line.
+
+    def event(self, device, change, summed):
+        """Before the line of an event of the device; `change` of its memory. What the line has to tell; None of a summed one."""
+        both = (device, "all")
+        held = {}
+        if not summed:
+            if any(self.silent[one] for one in both):
+                held = {"device_bytes": self.level[device] + change, "device_peak": self.high[device],
+                        "all_bytes": self.level["all"] + change, "all_peak": self.high["all"]}
+            self.order += 1
+        for one in both:
+            self.level[one] += change
+            self.silent[one] = summed
+            self.high[one] = max(self.high[one], self.level[one]) if summed else self.level[one]
+        return {"order": self.order} | ({"held": held} if held else {})
+
+    def sum_up(self, site, count, size, seq):
+        """An allocation (1) or a free (-1) of a call site."""
+        one = self.sites.setdefault(site, {"live": 0, "peak": 0, "alloc": [0, 0], "free": [0, 0], "largest": {}})
+        one["live"] += count * size
+        one["peak"] = max(one["peak"], one["live"])
+        told = one["alloc" if count > 0 else "free"]
+        told[0] += 1
+        told[1] += size
+        if count > 0 and size > one["largest"].get("bytes", 0):
+            one["largest"] = {"seq": seq, "bytes": size}
+
+    def write_sum(self, site, at=None):
+        device, api, caller, rule = site
+        one = self.sites[site]
+        told = {name: {"count": one[name][0]} | sums({"device": one[name][1]}) for name in ("alloc", "free") if one[name][0]}
+        if not told:
+            return
+        self.line("sum", at, **self.event(device, 0, False), dev=device, api=api, caller=caller, rule=rule, **told,
+                  live_bytes=one["live"], peak_bytes=one["peak"], **({"largest": one["largest"]} if one["largest"] else {}))
+        self.sites[site] = {"live": one["live"], "peak": one["live"], "alloc": [0, 0], "free": [0, 0], "largest": {}}
+
+    def write_sums(self):
+        for site in self.sites:
+            self.write_sum(site)
+
     def line(self, kind, at=None, **members):
         """`at`: the thread's line may be written later than what it tells."""
-        event = {"v": 1, "kind": kind, "t": round(len(self.lines) * 1e-4, 6), "tid": 4711} | members
-        self.lines.append((len(self.lines) if at is None else at, event))
+        event = {"v": 1, "kind": kind, "t": round(self.events * 1e-4, 6), "tid": 4711} | members
+        self.lines.append((self.events if at is None else at, event))
 
     def later(self):
-        return len(self.lines) + self.random.choice((0, 0, 0, 0, 2, 7, 40))
+        delay = self.random.choice((0, 0, 0, 0, 2, 7, 40))
+        return self.events + (0 if self.how in ("each", "all") else delay)
 
     def add(self, held, sign=1):
         for kind, size in held.items():
@@ -50,12 +97,12 @@ class Run:
         roll = self.random.random()
         if roll < 0.02 or (left < size and roll < 0.1):
             self.counts["ooms"] += 1
+            self.write_sums()
             refused = self.random.choice(("host.limit", "device.limit", "oom.honest_first"))
             self.line("oom", **common, free=left, total=ROOM, live=sums(self.now), rule="default", refused_by=refused,
                       tried=[{"place": "device", "error": "CUDA_ERROR_OUT_OF_MEMORY"}], holders=[])
             return
         self.seq += 1
-        self.order += 1
         reason, place, rule = "fits", self.random.choice(("device", "movable")), "default"
         held = {"device": size}
         if roll > 0.95:
@@ -70,18 +117,27 @@ class Run:
                 self.spilled[kind] += held.get(kind, 0)
         self.counts["allocs"] += 1
         self.add(held)
-        self.live[self.seq] = {"held": held, "place": place, "dev": device, "bytes": size}
+        summed = self.how in ("all", "threads") and place == "device" and reason == "fits" and size < 700 << 20
+        self.live[self.seq] = {"held": held, "place": place, "dev": device, "bytes": size,
+                               "site": (device, api, caller, rule) if summed else None}
         told = {name: value for name, value in sums(held).items() if value}
-        self.line("alloc", self.later(), seq=self.seq, order=self.order, **common, ptr=hex(self.seq << 32), place=place, **told,
+        later, event = self.later(), self.event(device, held.get("device", 0), summed)
+        if summed:
+            self.sum_up((device, api, caller, rule), 1, size, self.seq)
+            return
+        self.line("alloc", later, seq=self.seq, **event, **common, ptr=hex(self.seq << 32), place=place, **told,
                   reason=reason, rule=rule, us=5)
 
     def free(self):
         seq = self.random.choice(list(self.live))
         gone = self.live.pop(seq)
-        self.order += 1
         self.counts["frees"] += 1
         self.add(gone["held"], -1)
-        self.line("free", self.later(), seq=seq, order=self.order, dev=gone["dev"], api="cudaFree", caller=CALLERS[0],
+        later, event = self.later(), self.event(gone["dev"], -gone["held"].get("device", 0), gone["site"] is not None)
+        if gone["site"]:
+            self.sum_up(gone["site"], -1, gone["bytes"], seq)
+            return
+        self.line("free", later, seq=seq, **event, dev=gone["dev"], api="cudaFree", caller=CALLERS[0],
                   bytes=gone["bytes"], ptr=hex(seq << 32), place=gone["place"], reason="free", us=1)
 
     def move(self):
@@ -93,12 +149,13 @@ class Run:
         there, from_there, what = ("host", "device", "demote") if held.get("device") else ("device", "host", "promote")
         size = max(1, held[from_there] // 2)
         self.add(held, -1)
+        before = held.get("device", 0)
         self.live[seq]["held"] = held = {**held, from_there: held[from_there] - size, there: held.get(there, 0) + size}
         self.add(held)
-        self.order += 1
         self.counts[f"{what[:-1]}ions"] += 1
         self.counts[f"{what}d_bytes"] += size
-        self.line("move", self.later(), seq=seq, order=self.order, what=what, dev=self.live[seq]["dev"], bytes=size, chunks=1,
+        dev = self.live[seq]["dev"]
+        self.line("move", self.later(), seq=seq, **self.event(dev, held.get("device", 0) - before, False), what=what, dev=dev, bytes=size, chunks=1,
                   device_bytes=held.get("device", 0), host_bytes=held.get("host", 0), reason="room", us=9)
 
     def gap(self):
@@ -112,7 +169,11 @@ class Run:
                  "policy": [{"name": "spill.mode", "value": "spill", "source": "default"},
                             {"name": "device 1.limit", "value": "75%", "source": "environment"}], "args": ["model"]}
         print(json.dumps(start))
+        self.how = how
         for _ in range(events):
+            self.events += 1
+            if self.sites and self.chance.random() < 0.1:
+                self.write_sum(self.chance.choice(list(self.sites)), None if how == "all" else self.events + self.chance.choice((0, 3, 30)))
             roll = self.random.random()
             if not self.live or roll < 0.45:
                 self.alloc()
@@ -122,10 +183,11 @@ class Run:
                 self.move()
             else:
                 self.gap()
+        self.write_sums()
         for _, line in sorted(self.lines, key=lambda line: line[0]):
             print(json.dumps(line))
         if how != "killed":
-            print(json.dumps({"v": 1, "kind": "exit", "t": round(len(self.lines) * 1e-4, 6), "how": "exit", **self.counts,
+            print(json.dumps({"v": 1, "kind": "exit", "t": round(self.events * 1e-4, 6), "how": "exit", **self.counts,
                               "live": sums(self.now), "peak": sums(self.peak), "spilled": sums(self.spilled), "hits": []}))
 
 

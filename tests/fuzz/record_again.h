@@ -97,6 +97,8 @@ static inline size_t write_again(const struct spill_record *record, char *buffer
 		return spill_record_free(&record->free, buffer, size);
 	case SPILL_KIND_MOVE:
 		return spill_record_move(&record->move, buffer, size);
+	case SPILL_KIND_SUM:
+		return spill_record_sum(&record->sum, buffer, size);
 	case SPILL_KIND_OOM:
 		return spill_record_oom(&record->oom, buffer, size);
 	case SPILL_KIND_NOTE:

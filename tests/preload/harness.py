@@ -43,6 +43,8 @@ class Case(unittest.TestCase):
     follow = "off"
     # host.share likewise: tests run beside each other, as one user.
     share = "no"
+    # log.level of every run, "each" unless the sums of "all" (None) are the subject: tests look at single allocations.
+    level = "each"
     # The simulated device, which has room for three of program()'s buffers where that is SMALL.
     vram = "64MiB"
 
@@ -55,7 +57,7 @@ class Case(unittest.TestCase):
         """The variables of a run with the library."""
         variables = {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
         given = {"SPILL_MOVABLE_ENABLE": self.movable, "SPILL_MOVABLE_FOLLOW": self.follow,
-                 "SPILL_HOST_SHARE": self.share}
+                 "SPILL_HOST_SHARE": self.share, "SPILL_LOG_LEVEL": self.level}
         return variables | {name: value for name, value in given.items() if value}
 
     def run_program(self, command, *, preload=True, vram=None, **variables):
@@ -146,15 +148,17 @@ def check_log(case, records):
     total = {"device": 0, "host": 0, "managed": 0}
     peak = dict(total)
     left_out = {"alloc": 0, "spill": 0, "free": 0}
+    summed = {"alloc": 0, "free": 0}
+    ahead = 0  # device bytes beyond those that the lines have told
     case.assertEqual({record["v"] for record in records}, {1})
     for record in in_order(records):
+        peak["device"] = max(peak["device"], record.get("held", {}).get("all_peak", 0))
         if record["kind"] == "alloc":
             case.assertNotIn(record["seq"], live)
             live[record["seq"]] = record
             where[record["seq"]] = held(record)
             for kind, size in held(record).items():
                 total[kind] += size
-                peak[kind] = max(peak[kind], total[kind])
             if record["reason"] in ("oom", "limit", "rule") and held(record)["host"] + held(record)["managed"]:
                 spills += 1
                 for kind in spilled:
@@ -182,7 +186,13 @@ def check_log(case, records):
             moves["demoted_bytes" if left > 0 else "promoted_bytes"] += abs(left)
             for kind in total:
                 total[kind] += after[kind] - before[kind]
-                peak[kind] = max(peak[kind], total[kind])
+        elif record["kind"] == "sum":
+            came = {name: record.get(name, {"count": 0, "device_bytes": 0}) for name in summed}
+            for name in summed:
+                summed[name] += came[name]["count"]
+            change = came["alloc"]["device_bytes"] - came["free"]["device_bytes"]
+            total["device"] += change
+            ahead -= change
         elif record["kind"] == "drop":
             sums = {name: record.get(name, {"count": 0}) for name in ("alloc", "spill", "free", "demote", "promote")}
             for name in left_out:
@@ -201,8 +211,8 @@ def check_log(case, records):
                 total[from_there] -= moved
             peak = held(record["peak"])  # of all the run until then
         elif record["kind"] == "exit":
-            case.assertEqual(record["allocs"], kinds.count("alloc") + left_out["alloc"] + left_out["spill"])
-            case.assertEqual(record["frees"], frees + left_out["free"])
+            case.assertEqual(record["allocs"], kinds.count("alloc") + summed["alloc"] + left_out["alloc"] + left_out["spill"])
+            case.assertEqual(record["frees"], frees + summed["free"] + left_out["free"])
             case.assertEqual(record["spills"], spills + left_out["spill"])
             case.assertEqual(record["ooms"], ooms)
             case.assertEqual({name: record[name] for name in moves}, moves)
@@ -211,4 +221,8 @@ def check_log(case, records):
                 case.assertEqual(record["peak"][f"{kind}_bytes"], peak[kind])
             for kind, size in spilled.items():
                 case.assertEqual(record["spilled"][f"{kind}_bytes"], size)
+        if "order" in record:
+            if "held" in record:
+                ahead = record["held"]["all_bytes"] - total["device"]
+            peak = {kind: max(peak[kind], size + (ahead if kind == "device" else 0)) for kind, size in total.items()}
     case.assertEqual(kinds[-1], "exit")

@@ -6,6 +6,7 @@
  *
  *	stream:default|thread|own|other  the stream of the next words: the legacy default one; the
  *	                           thread's, by the _ptsz functions; one of its own (own at first)
+ *	stream:peer                the same on device 1, whose context is then current
  *	renew                      ends the stream `other`, and makes it again
  *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, exportable, host or managed. It keeps
  *	                           SIZE (all).
@@ -58,7 +59,7 @@ static struct shared {
 static CUmemoryPool pools[26];
 static CUcontext primary, made;
 static CUfunction fill_kernel, verify_kernel, hold_kernel;
-static CUstream own, other, stream;
+static CUstream own, other, peer, stream;
 static bool per_thread;
 static uint64_t seeds;
 static int wrong;
@@ -300,8 +301,25 @@ static CUresult info(void)
 	return result;
 }
 
+static CUresult choose_peer(void)
+{
+	CUcontext context;
+
+	per_thread = false;
+	must(cuDevicePrimaryCtxRetain(&context, 1));
+	must(cuCtxSetCurrent(context));
+	if (!peer)
+		must(cuStreamCreate(&peer, 1));
+	stream = peer;
+	return CUDA_SUCCESS;
+}
+
 static CUresult choose(const char *name)
 {
+	if (!strcmp(name, "peer"))
+		return choose_peer();
+	if (peer && stream == peer)
+		must(cuCtxSetCurrent(primary));
 	per_thread = !strcmp(name, "thread");
 	stream = !strcmp(name, "own") ? own : !strcmp(name, "other") ? other : NULL;
 	return CUDA_SUCCESS;

@@ -6,11 +6,12 @@ from scripted import ScriptCase
 
 
 class Pluggable(ScriptCase):
+    movable = "off"
     PLACE = {"pluggable": "split", "pluggable_hip": "host"}
 
     def run_one(self, name, *arguments, preload, vram="96MiB", **variables):
         self.log.unlink(missing_ok=True)
-        environment = self.environment(preload=preload, SPILL_LOG=self.log, SPILL_SIM_VRAM=vram, **variables)
+        environment = self.environment(preload=preload, SPILL_LOG=self.log, SPILL_LOG_LEVEL="each", SPILL_SIM_VRAM=vram, **variables)
         return self.run_in([str(PROGRAMS / name), LIBRARY, *map(str, arguments)], environment)
 
     def each(self):
@@ -44,6 +45,17 @@ class Pluggable(ScriptCase):
             self.assertEqual(apart(done.stderr)[0].count("\n"), 1)
             if name == "pluggable":
                 self.assertIn("context none", done.stdout, "the caller's thread is left as it was")
+
+    def test_it_moves_only_if_the_library_sees_all_work(self):
+        """Loaded for spill_malloc alone it does not know when a chunk is in use."""
+        for preload in (True, False):
+            for enable in ("on", "auto"):
+                with self.subTest(enable, preload=preload):
+                    self.good_data(self.run_one("pluggable", 5, 24, 3, preload=preload, SPILL_MOVABLE_ENABLE=enable), 5)
+                    records = self.checked_records()
+                    self.assertEqual("movable" in [r.get("place") for r in records], preload)
+                    self.assertEqual("move" in [r["kind"] for r in records], preload)
+                    self.assertEqual([r["text"] for r in records if r["kind"] == "note" and "not preloaded" in r["text"]] != [], not preload)
 
     def test_a_limit(self):
         for name, preload in self.each():

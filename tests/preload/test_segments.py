@@ -97,6 +97,25 @@ class Figures(SegmentCase):
         alone = self.ordered(self.WORDS, preload=False)
         self.assertEqual(self.good(self.ordered(self.WORDS)).stdout, alone.stdout)
 
+    def test_memory_that_spilled_counts(self):
+        """In segments, and by each step beside them. Nothing is left when it is freed, in stream order or not."""
+        words = "pool:p:device alloc:a:24m:5:p used:p most:p free:a used:p alloc:b:24m:5:p used:p sync sfree:b sync used:p reserved:p"
+        for how, chain in (("on", "demote"), ("off", "split"), ("off", "managed"), ("off", "host")):
+            with self.subTest(chain):
+                done = self.good(self.ordered(words, vram="96MiB", SPILL_MOVABLE_ENABLE=how, SPILL_OOM_CHAIN=chain))
+                used = self.said(done, "used")
+                self.assertEqual([self.said(done, "most"), used[:3]], [[120 * MIB], [120 * MIB, 0, 120 * MIB]])
+                # Of a driver's own memory cuMemFree does not lower it.
+                self.assertEqual(used[3], sum(r["bytes"] for r in self.checked_records()
+                                              if r["kind"] == "alloc" and r["place"] == "device" and r["bytes"] == 24 * MIB) // 2)
+
+    def test_a_pool_that_cannot_end(self):
+        """The default pool is the same one afterwards, with the memory that it had."""
+        done = self.ordered("alloc:a:24m endpool:d alloc:b:24m used:d free:a free:b used:d sync trim:d reserved:d")
+        self.assertEqual([line for line in done.stdout.splitlines() if "ERROR" in line], ["endpool:d CUDA_ERROR_INVALID_VALUE"])
+        self.assertEqual(self.said(done, "used"), [48 * MIB, 0])
+        self.assertEqual(self.said(done, "reserved"), [0])
+
     def test_a_pool_gives_back_at_a_synchronisation(self):
         words = "info alloc:a:24m fill:a free:a {} info"
         for how, kept in (("sync", False), ("keep sync", True), ("sync trim:d", False), ("keep sync trim:d", False)):
@@ -132,6 +151,15 @@ class Pools(SegmentCase):
         self.assertEqual(self.segments()[0], 64)
         places = [(r["place"], r["bytes"] // MIB) for r in self.checked_records() if r["kind"] == "alloc" and "Pool" in r["api"]]
         self.assertIn(("device", 6), places)
+
+    def test_for_a_stream_of_another_device(self):
+        """The memory is on the pool's device, beside segments and on the host. So that device can use it without peer access."""
+        for how, vram, places in (("on", "256MiB", {"movable", "device"}), ("off", "96MiB", {"device", "split"})):
+            with self.subTest(how):
+                words = "pool:p:device alloc:s:60m:1:p stream:peer alloc:a:24m:2:p stream:own fill:a verify:a sync free:a sync"
+                self.good(self.ordered(words, vram=vram, SPILL_MOVABLE_ENABLE=how, SPILL_SIM_DEVICES="2"))
+                records = [r for r in self.checked_records() if r["kind"] == "alloc" and r["api"] == "cuMemAllocFromPoolAsync"]
+                self.assertEqual(({r["place"] for r in records}, {r["dev"] for r in records}), (places, {0}))
 
     def test_a_rule_keeps_it_with_the_driver(self):
         policy = self.folder / "rules.conf"

@@ -18,6 +18,8 @@ ELSEWHERE = re.compile(r"cuGetProcAddress|cuDevicePrimaryCtxReset|cuDevicePrimar
 
 
 class Storm(Case):
+    level = None  # the default, with sums
+
     def storm(self, vram, *words, preload=True, calls=CALLS, largest_kib=1024, **variables):
         command = [str(PROGRAMS / "storm"), KERNELS, str(SEED), str(calls), str(THREADS), str(largest_kib), *words]
         done = self.run_program(command, vram=vram, preload=preload, **variables)

@@ -20,6 +20,8 @@ uint64_t moving_card, moving_largest;
 bool moving_no_holds;
 const char *moving_kernels;
 int moving_devices = 1;
+atomic_bool moving_peers = true;
+bool moving_shares_defaults;
 
 static uint64_t steps, ends;      /* the latter in nanoseconds of the monotonic clock */
 static atomic_bool over, watched; /* the latter: while there is input */
@@ -134,6 +136,12 @@ static void step(struct moving_worker *worker)
 		moving_give(worker, block);
 	else if (dice < 45 && block->kind == MOVING_POOL)
 		moving_grow(worker, block);
+	else if (dice < 48 && block->kind == MOVING_ORDERED)
+		moving_again(worker, block);
+	else if (dice < 49)
+		moving_fleeting(worker);
+	else if (dice < 51)
+		moving_mempool(worker);
 	else if (dice < 60)
 		moving_verify(worker, block);
 	else if (dice < 68)
@@ -149,6 +157,7 @@ static void end(struct moving_worker *worker)
 		if (worker->blocks[i].kind)
 			moving_give(worker, &worker->blocks[i]);
 	moving_sync(worker);
+	moving_end_mempools(worker);
 	moving_close_streams(worker);
 	moving_must(worker, "cuMemFreeHost", cuMemFreeHost(worker->counters));
 	free(worker->pageable);
@@ -234,6 +243,8 @@ int main(int count, char **arguments)
 	moving_devices = getenv("MOVING_DEVICES") ? atoi(getenv("MOVING_DEVICES")) : 1;
 	if (moving_devices < 1 || moving_devices > MOVING_DEVICES)
 		return 64;
+	moving_shares_defaults = getenv("MOVING_SHARE") && atoi(getenv("MOVING_SHARE"));
+	atomic_store(&moving_peers, !getenv("MOVING_PEERS") || atoi(getenv("MOVING_PEERS")));
 	ends = now() + strtoull(arguments[3], NULL, 10) * 1000000000;
 	moving_card = strtoull(arguments[4], NULL, 10) << 20;
 	moving_largest = strtoull(arguments[5], NULL, 10) << 20;

@@ -5,7 +5,7 @@
  * checks them at random times and before each free.
  *
  * With two devices, each thread works on one of them. It also has blocks on the other device. Both
- * devices work on blocks of both: by kernels with peer access, and by copies.
+ * devices work on blocks of both: by kernels where they have access, and by copies.
  *
  * The seed alone gives the order of calls. Their times, and how far the program gets, vary.
  */
@@ -26,6 +26,7 @@
 #define MOVING_GRAPHS 2
 #define MOVING_CHECKS 512
 #define MOVING_READBACKS 4
+#define MOVING_MEMPOOLS 2 /* of each thread */
 #define MOVING_ARRAYS 200
 
 /* Contents are known by piece. */
@@ -34,9 +35,11 @@
 
 enum moving_kind {
 	MOVING_NONE,
-	MOVING_PLAIN, /* cuMemAlloc, of any size */
-	MOVING_POOL,  /* addresses that grow by cuMemCreate */
-	MOVING_ASYNC, /* cuMemAllocAsync */
+	MOVING_PLAIN,   /* cuMemAlloc or cuMemAllocPitch, of any size */
+	MOVING_POOL,    /* addresses that grow by cuMemCreate */
+	MOVING_ORDERED, /* in stream order, from a device's default pool or a pool of the thread */
+	MOVING_PLUGGED, /* spill_malloc */
+	MOVING_MANAGED, /* cuMemAllocManaged */
 	MOVING_KINDS
 };
 
@@ -46,9 +49,20 @@ struct moving_content {
 	bool constant; /* the word is `seed` */
 };
 
+/* A memory pool of one thread. */
+struct moving_mempool {
+	CUmemoryPool handle; /* NULL: none */
+	int device;
+	atomic_bool shared; /* the other device has access */
+	uint64_t used;      /* bytes of its blocks */
+	uint64_t freed;     /* bytes freed by cuMemFree: a driver may count them as used for ever */
+};
+
 struct moving_block {
 	enum moving_kind kind;
-	int device; /* that has it */
+	int device;                     /* that has it */
+	const atomic_bool *shared;      /* the other device has access; see moving_reaches */
+	struct moving_mempool *mempool; /* ORDERED: the thread's pool that it counts in, if it still exists */
 	CUdeviceptr address;
 	uint64_t bytes;         /* a multiple of 8; the last piece may be short */
 	uint64_t room;          /* POOL: addresses that are reserved */
@@ -74,6 +88,7 @@ struct moving_readback {
 /* Fills `from`, then copies it to `to`; each time it is launched. */
 struct moving_graph {
 	CUgraphExec exec;
+	bool node; /* the first two pieces are memory of the graph, and not `from` */
 	struct moving_block *from, *to;
 	uint64_t from_piece, to_piece, seed;
 	uint32_t word; /* of the piece behind the copy */
@@ -94,6 +109,7 @@ struct moving_worker {
 	CUstream streams[MOVING_STREAMS * MOVING_DEVICES]; /* moving_device_of */
 	CUevent event[MOVING_DEVICES];
 	struct moving_block blocks[MOVING_BLOCKS];
+	struct moving_mempool mempools[MOVING_MEMPOOLS];
 	struct moving_graph graphs[MOVING_GRAPHS];
 	unsigned checks, readbacks, arrays;
 	struct moving_check check[MOVING_CHECKS];
@@ -121,6 +137,12 @@ extern const char *moving_kernels;
 /* MOVING_DEVICES in the environment (1): the devices from 0 on that take part. */
 extern int moving_devices;
 extern CUcontext moving_context[MOVING_DEVICES];
+/* MOVING_PEERS in the environment (1): 0 if no context gets access to another one's memory. */
+extern atomic_bool moving_peers;
+/* MOVING_SHARE in the environment (0): at some time both devices get access to the default pools. */
+extern bool moving_shares_defaults;
+/* The library's pools, which spill_malloc takes from. NULL: not known. */
+extern _Atomic(CUmemoryPool) moving_plugged_pool[MOVING_DEVICES];
 
 uint64_t moving_random(struct moving_worker *worker, uint64_t below);
 /* Any error of the driver ends the storm; true if there was none. */
@@ -163,6 +185,15 @@ static inline const struct moving_code *moving_code(const struct moving_worker *
 /* One of the worker's streams on the device. */
 unsigned moving_stream_on(struct moving_worker *worker, int device);
 
+/* Kernels of the device may use the block. */
+static inline bool moving_reaches(const struct moving_block *block, int device)
+{
+	return block->device == device || atomic_load(block->shared);
+}
+
+/* One of the worker's streams, on a device that reaches the block. */
+unsigned moving_stream_for(struct moving_worker *worker, const struct moving_block *block);
+
 /* moving_memory.c: blocks. */
 uint64_t moving_pieces(const struct moving_block *block);
 static inline CUdeviceptr moving_at(const struct moving_block *block, uint64_t piece)
@@ -177,6 +208,20 @@ void moving_make(struct moving_worker *worker);
 void moving_grow(struct moving_worker *worker, struct moving_block *block);
 /* Verifies it, and frees it while the kernels that verify may still run. */
 void moving_give(struct moving_worker *worker, struct moving_block *block);
+
+/* moving_ordered.c: memory in stream order, and its pools. */
+CUresult moving_make_ordered(struct moving_worker *worker, struct moving_block *block);
+void moving_give_ordered(struct moving_worker *worker, struct moving_block *block);
+/* Frees the block behind work that reads it, and takes as much again on the same stream. */
+void moving_again(struct moving_worker *worker, struct moving_block *block);
+/* Memory in stream order on a stream that ends before its work. */
+void moving_fleeting(struct moving_worker *worker);
+/* Makes a pool, ends it, or asks something of it. */
+void moving_mempool(struct moving_worker *worker);
+void moving_end_mempools(struct moving_worker *worker);
+/* NULL: the library is not there. */
+void *spill_malloc(size_t bytes, int device, void *stream) __attribute__((weak));
+void spill_free(void *pointer, size_t bytes, int device, void *stream) __attribute__((weak));
 
 /* moving_content.c: what is in them. */
 /* The word at `index` of a piece. */

@@ -2,16 +2,13 @@
 #include "moving.h"
 
 CUcontext moving_context[MOVING_DEVICES];
+_Atomic(CUmemoryPool) moving_plugged_pool[MOVING_DEVICES];
 static CUmodule module[MOVING_DEVICES];
 
 /* The device gets access to memory of `owner`. Memory of a pool has an access list of its own. */
 static bool reach(int device, int owner)
 {
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-	CUmemoryPool pool;
-
-	return !cuCtxSetCurrent(moving_context[device]) && !cuCtxEnablePeerAccess(moving_context[owner], 0) &&
-	       !cuDeviceGetDefaultMemPool(&pool, owner) && !cuMemPoolSetAccess(pool, &access, 1);
+	return !cuCtxSetCurrent(moving_context[device]) && !cuCtxEnablePeerAccess(moving_context[owner], 0);
 }
 
 bool moving_open_devices(void)
@@ -22,15 +19,27 @@ bool moving_open_devices(void)
 			return false;
 	for (int device = 0; device < moving_devices; device++)
 		for (int owner = 0; owner < moving_devices; owner++)
-			if (owner != device && !reach(device, owner))
+			if (owner != device && atomic_load(&moving_peers) && !reach(device, owner))
 				return false;
 	return true;
+}
+
+/* Pools have no memory of the program afterwards. That of pools that ended goes with the wait. */
+static bool empty_pools(int device)
+{
+	CUmemoryPool pool, plugged = atomic_load(&moving_plugged_pool[device]);
+
+	return !cuCtxSetCurrent(moving_context[device]) && !cuCtxSynchronize() &&
+	       !cuDeviceGetDefaultMemPool(&pool, device) && !cuMemPoolTrimTo(pool, 0) &&
+	       (!plugged || !cuMemPoolTrimTo(plugged, 0));
 }
 
 bool moving_close_devices(void)
 {
 	bool closed = true;
 
+	for (int device = 0; device < moving_devices; device++)
+		closed &= empty_pools(device);
 	for (int device = 0; device < moving_devices; device++)
 		closed &= !cuDevicePrimaryCtxRelease_v2(device);
 	return closed;
@@ -72,6 +81,14 @@ void moving_enter(struct moving_worker *worker, int device)
 {
 	if (moving_devices > 1)
 		moving_must(worker, "cuCtxSetCurrent", cuCtxSetCurrent(moving_context[device]));
+}
+
+unsigned moving_stream_for(struct moving_worker *worker, const struct moving_block *block)
+{
+	int device = moving_reaches(block, 1 - block->device) && moving_devices > 1
+	                 ? (int)moving_random(worker, MOVING_DEVICES)
+	                 : block->device;
+	return moving_stream_on(worker, device);
 }
 
 unsigned moving_stream_on(struct moving_worker *worker, int device)

@@ -6,6 +6,7 @@
 
 #define GRANULE ((uint64_t)2 << 20)
 #define POOL_ROOM ((uint64_t)64 << 20)
+#define ROW ((uint64_t)1024)
 
 uint64_t moving_pieces(const struct moving_block *block)
 {
@@ -88,35 +89,68 @@ void moving_grow(struct moving_worker *worker, struct moving_block *block)
 	moving_fill(worker, block, first, moving_pieces(block) - first);
 }
 
+/* Rows that need no padding, so that the block is one piece. */
+static CUresult make_rows(struct moving_block *block)
+{
+	size_t rows = (block->bytes + ROW - 1) / ROW, pitch = 0;
+	CUresult result = cuMemAllocPitch_v2(&block->address, &pitch, ROW, rows, 8);
+
+	block->bytes = ROW * rows;
+	return result || pitch == ROW ? result : CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult plug(struct moving_worker *worker, struct moving_block *block)
+{
+	CUmemoryPool pool = NULL;
+
+	block->address = (uintptr_t)spill_malloc(block->bytes, block->device, worker->streams[block->stream]);
+	if (!block->address)
+		return CUDA_ERROR_UNKNOWN;
+	CUresult result = cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, block->address);
+	if (pool)
+		atomic_store(&moving_plugged_pool[block->device], pool);
+	return result;
+}
+
 static CUresult make(struct moving_worker *worker, struct moving_block *block, uint64_t bytes)
 {
+	static const atomic_bool always = true;
+
+	block->bytes = bytes;
+	block->shared = &moving_peers;
 	switch (block->kind) {
 	case MOVING_POOL:
+		block->bytes = 0;
 		block->room = POOL_ROOM;
+		block->shared = &always;
 		return cuMemAddressReserve(&block->address, POOL_ROOM, 0, 0, 0);
-	case MOVING_ASYNC:
-		block->bytes = bytes;
-		return cuMemAllocAsync(&block->address, bytes, worker->streams[block->stream]);
+	case MOVING_ORDERED:
+		return moving_make_ordered(worker, block);
+	case MOVING_MANAGED:
+		block->shared = &always;
+		return cuMemAllocManaged(&block->address, bytes, CU_MEM_ATTACH_GLOBAL);
+	case MOVING_PLUGGED:
+		return plug(worker, block);
 	default:
-		block->bytes = bytes;
-		return cuMemAlloc_v2(&block->address, bytes);
+		return moving_random(worker, 8) ? cuMemAlloc_v2(&block->address, bytes) : make_rows(block);
 	}
 }
 
 void moving_make(struct moving_worker *worker)
 {
-	static const enum moving_kind kinds[] = {MOVING_PLAIN, MOVING_PLAIN, MOVING_PLAIN, MOVING_PLAIN,
-	                                         MOVING_PLAIN, MOVING_PLAIN, MOVING_POOL,  MOVING_ASYNC};
+	static const enum moving_kind kinds[] = {
+	    MOVING_PLAIN,   MOVING_PLAIN,   MOVING_PLAIN,   MOVING_PLAIN,   MOVING_PLAIN,   MOVING_POOL,
+	    MOVING_ORDERED, MOVING_ORDERED, MOVING_ORDERED, MOVING_ORDERED, MOVING_MANAGED, MOVING_PLUGGED};
 	struct moving_block *block = empty(worker);
-	uint64_t kind = moving_random(worker, 8), bytes = some_bytes(worker);
+	uint64_t kind = moving_random(worker, sizeof(kinds) / sizeof(*kinds)), bytes = some_bytes(worker);
 
 	if (!block)
 		return;
 	int device = moving_devices > 1 && !moving_random(worker, 3) ? 1 - worker->device : worker->device;
 	*block = (struct moving_block){
 	    .kind = kinds[kind], .device = device, .stream = moving_stream_on(worker, device)};
-	if (block->kind == MOVING_ASYNC && bytes > 2 * GRANULE)
-		bytes = GRANULE;
+	if (block->kind == MOVING_PLUGGED && !spill_malloc)
+		block->kind = MOVING_PLAIN;
 	moving_enter(worker, device);
 	CUresult result = make(worker, block, bytes);
 	moving_enter(worker, worker->device);
@@ -129,7 +163,7 @@ void moving_make(struct moving_worker *worker)
 		moving_grow(worker, block);
 		return;
 	}
-	worker->used += bytes;
+	worker->used += block->bytes;
 	block->content = calloc(moving_pieces(block), sizeof(*block->content));
 	moving_fill(worker, block, 0, moving_pieces(block));
 }
@@ -144,20 +178,28 @@ static void give_pool(struct moving_worker *worker, struct moving_block *block)
 	moving_must(worker, "cuMemAddressFree", cuMemAddressFree(block->address, block->room));
 }
 
-void moving_give(struct moving_worker *worker, struct moving_block *block)
+static void give(struct moving_worker *worker, struct moving_block *block)
 {
-	moving_end_graphs(worker, block);
-	moving_verify(worker, block);
 	moving_let_go(worker); /* a free waits for it */
 	/* The driver's free waits for the context that has the memory, not for its peers. */
 	moving_use_on(worker, block, block->device);
 	if (block->kind == MOVING_POOL)
 		give_pool(worker, block);
-	else if (block->kind == MOVING_ASYNC)
-		moving_must(worker, "cuMemFreeAsync",
-		            cuMemFreeAsync(block->address, worker->streams[block->stream]));
+	else if (block->kind == MOVING_PLUGGED)
+		spill_free((void *)(uintptr_t)block->address, block->bytes, block->device,
+		           worker->streams[block->stream]);
 	else
 		moving_must(worker, "cuMemFree", cuMemFree_v2(block->address));
+}
+
+void moving_give(struct moving_worker *worker, struct moving_block *block)
+{
+	moving_end_graphs(worker, block);
+	moving_verify(worker, block);
+	if (block->kind == MOVING_ORDERED)
+		moving_give_ordered(worker, block);
+	else
+		give(worker, block);
 	worker->used -= block->bytes;
 	free(block->content);
 	*block = (struct moving_block){0};

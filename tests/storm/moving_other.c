@@ -14,10 +14,13 @@
 
 static void submit(struct moving_worker *worker, const struct moving_graph *graph, unsigned stream)
 {
-	uint64_t address = moving_at(graph->from, graph->from_piece), words = FILLED * MOVING_WORDS,
-	         seed = graph->seed;
+	CUdeviceptr address = moving_at(graph->from, graph->from_piece);
+	uint64_t words = FILLED * MOVING_WORDS, seed = graph->seed;
 	void *parameters[] = {&address, &words, &seed};
 
+	if (graph->node)
+		moving_must(worker, "cuMemAllocAsync in a capture",
+		            cuMemAllocAsync(&address, FILLED * MOVING_PIECE, worker->streams[stream]));
 	moving_launch(worker, moving_code(worker, stream)->fill, stream, parameters);
 	moving_must(worker, "cuMemcpyDtoDAsync in a capture",
 	            cuMemcpyDtoDAsync_v2(moving_at(graph->to, graph->to_piece), address,
@@ -25,6 +28,9 @@ static void submit(struct moving_worker *worker, const struct moving_graph *grap
 	moving_must(worker, "cuMemsetD32Async in a capture",
 	            cuMemsetD32Async(moving_at(graph->to, graph->to_piece + FILLED), graph->word,
 	                             MOVING_PIECE / 4, worker->streams[stream]));
+	if (graph->node)
+		moving_must(worker, "cuMemFreeAsync in a capture",
+		            cuMemFreeAsync(address, worker->streams[stream]));
 }
 
 /* The other threads go on while this one captures: nothing may move then. */
@@ -54,9 +60,11 @@ static void make_graph(struct moving_worker *worker, struct moving_graph *graph)
 	struct moving_block *from = moving_some(worker), *to = moving_some(worker);
 	uint64_t whole_from = from->bytes / MOVING_PIECE, whole_to = to->bytes / MOVING_PIECE;
 
-	if (from == to || whole_from < FILLED || whole_to < COPIED)
+	if (from == to || whole_from < FILLED || whole_to < COPIED || !moving_reaches(from, worker->device) ||
+	    !moving_reaches(to, worker->device))
 		return;
 	*graph = (struct moving_graph){
+	    .node = moving_random(worker, 3) == 0,
 	    .from = from,
 	    .to = to,
 	    .from_piece = moving_random(worker, whole_from - FILLED + 1),
@@ -81,7 +89,8 @@ static void launch_graph(struct moving_worker *worker, struct moving_graph *grap
 	moving_use(worker, graph->to, stream);
 	if (!moving_may(worker, "cuGraphLaunch", cuGraphLaunch(graph->exec, worker->streams[stream])))
 		return;
-	moving_expect(graph->from, graph->from_piece, FILLED, graph->seed);
+	if (!graph->node)
+		moving_expect(graph->from, graph->from_piece, FILLED, graph->seed);
 	moving_expect(graph->to, graph->to_piece, FILLED, graph->seed);
 	graph->to->content[graph->to_piece + FILLED] = word;
 }
@@ -136,7 +145,8 @@ static void load_module(struct moving_worker *worker, struct moving_block *block
 	moving_let_go(worker); /* unloading waits for the context's work */
 	if (!moving_may(worker, "cuModuleLoad", cuModuleLoad(&module, moving_kernels)))
 		return;
-	if (moving_may(worker, "cuModuleGetFunction", cuModuleGetFunction(fill, module, "fill"))) {
+	if (moving_may(worker, "cuModuleGetFunction", cuModuleGetFunction(fill, module, "fill")) &&
+	    moving_reaches(block, worker->device)) {
 		moving_use_on(worker, block, worker->device);
 		moving_fill(worker, block, 0, 1);
 	}
@@ -155,7 +165,8 @@ static void load_library(struct moving_worker *worker, struct moving_block *bloc
 	if (!moving_may(worker, "cuLibraryLoadFromFile",
 	                cuLibraryLoadFromFile(&library, moving_kernels, NULL, NULL, 0, NULL, NULL, 0)))
 		return;
-	if (moving_may(worker, "cuLibraryGetKernel", cuLibraryGetKernel(&kernel, library, "fill"))) {
+	if (moving_may(worker, "cuLibraryGetKernel", cuLibraryGetKernel(&kernel, library, "fill")) &&
+	    moving_reaches(block, worker->device)) {
 		*fill = (CUfunction)kernel; /* a kernel may stand where a function is wanted */
 		moving_use_on(worker, block, worker->device);
 		moving_fill(worker, block, 0, 1);
@@ -181,25 +192,31 @@ static void hold(struct moving_worker *worker, struct moving_block *block)
 	moving_launch(worker, moving_code(worker, block->stream)->hold_fill, block->stream, parameters);
 }
 
+/* Of the blocks that both devices reach; NULL: there is none. */
 static struct moving_block *largest(struct moving_worker *worker)
 {
-	struct moving_block *found = moving_some(worker);
+	struct moving_block *found = NULL;
 
-	for (unsigned i = 0; i < MOVING_BLOCKS; i++)
-		if (worker->blocks[i].kind && worker->blocks[i].bytes > found->bytes)
-			found = &worker->blocks[i];
+	for (unsigned i = 0; i < MOVING_BLOCKS; i++) {
+		struct moving_block *block = &worker->blocks[i];
+		if (block->kind && moving_reaches(block, 1 - block->device) &&
+		    (!found || block->bytes > found->bytes))
+			found = block;
+	}
 	return found;
 }
 
 void moving_across(struct moving_worker *worker)
 {
 	struct moving_block *block = largest(worker);
-	uint64_t flag = (uintptr_t)worker->hold, address = block->address, words = block->bytes / 8,
-	         stride = READ_STRIDE, sum = (uintptr_t)worker->sum;
+	uint64_t flag = (uintptr_t)worker->hold, address = 0, words = 0, stride = READ_STRIDE,
+	         sum = (uintptr_t)worker->sum;
 	void *parameters[] = {&flag, &address, &words, &stride, &sum};
 
-	if (moving_no_holds || worker->held)
+	if (moving_no_holds || worker->held || !block)
 		return;
+	address = block->address;
+	words = block->bytes / 8;
 	moving_sync(worker);
 	moving_use_on(worker, block, 1 - block->device);
 	atomic_store(worker->hold, 0);
@@ -221,7 +238,8 @@ static void ask(struct moving_worker *worker, const struct moving_block *block)
 	moving_must(worker, "managed",
 	            cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, inside));
 	bool range = block->kind == MOVING_POOL || (base == block->address && bytes == block->bytes);
-	if (!worker->failed && (!range || type != CU_MEMORYTYPE_DEVICE || managed)) {
+	bool as_made = managed == (block->kind == MOVING_MANAGED);
+	if (!worker->failed && (!range || type != CU_MEMORYTYPE_DEVICE || !as_made)) {
 		fprintf(stderr, "thread %u, step %llu: kind %d type %d managed %d, %zu of %llu bytes\n",
 		        worker->index, (unsigned long long)worker->step, (int)block->kind, type, managed,
 		        bytes, (unsigned long long)block->bytes);

@@ -76,7 +76,8 @@ static void set(struct moving_worker *worker, struct moving_block *block)
 	CUstream stream = worker->streams[block->stream];
 	CUresult result;
 
-	switch (moving_random(worker, 7)) {
+	/* Those without a stream are work of the current context. */
+	switch (moving_random(worker, moving_reaches(block, worker->device) ? 7 : 4)) {
 	case 0:
 		result = cuMemsetD8Async(to, (unsigned char)byte, bytes, stream);
 		break;
@@ -122,10 +123,11 @@ static void copy(struct moving_worker *worker, struct moving_block *from)
 	uint64_t source = moving_at(from, first), target = moving_at(block, to), words = bytes / 8;
 	void *parameters[] = {&target, &source, &words};
 
+	bool reaches = moving_reaches(from, moving_device_of(worker, block->stream));
 	moving_use(worker, from, block->stream);
 	CUstream stream = worker->streams[block->stream];
 	CUresult result = CUDA_SUCCESS;
-	switch (moving_random(worker, 7)) {
+	switch (reaches ? moving_random(worker, 7) : 3) { /* only that copy needs no access */
 	case 0:
 		moving_launch(worker, moving_code(worker, block->stream)->copy, block->stream, parameters);
 		break;
@@ -151,6 +153,8 @@ static void copy(struct moving_worker *worker, struct moving_block *from)
 	}
 	memcpy(&block->content[to], &from->content[first], count * sizeof(*block->content));
 	moving_must(worker, "a copy on the device", result);
+	if (!reaches)
+		moving_use_on(worker, from, from->device);
 }
 
 /* From the program's own memory, pinned or not. */
@@ -187,7 +191,8 @@ static void scatter(struct moving_worker *worker, struct moving_block *block)
 	struct moving_block *of[2] = {block, moving_some(worker)};
 	uint64_t count = 2, words = MOVING_WORDS, seed = moving_random(worker, (uint64_t)1 << 32), piece[2];
 
-	if (of[0]->bytes < MOVING_PIECE || of[1]->bytes < MOVING_PIECE)
+	if (of[0]->bytes < MOVING_PIECE || of[1]->bytes < MOVING_PIECE ||
+	    !moving_reaches(of[1], moving_device_of(worker, block->stream)))
 		return;
 	for (unsigned i = 0; i < 2; i++)
 		piece[i] = moving_random(worker, of[i]->bytes / MOVING_PIECE);
@@ -216,7 +221,7 @@ void moving_work(struct moving_worker *worker, struct moving_block *block)
 		break;
 	case 0:
 	case 1:
-		moving_use(worker, block, (unsigned)moving_random(worker, moving_streams()));
+		moving_use(worker, block, moving_stream_for(worker, block));
 		moving_fill(worker, block, first, count);
 		break;
 	case 2:

@@ -20,13 +20,12 @@ SECONDS = int(os.environ.get("STORM_SECONDS", "8"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
 ROUND = 60  # seconds, at most
 # Moves of the first round, however slow the machine is, by movable.follow and devices. "second": from the second device.
-ENOUGH = {("off", 1): {"demote": 10, "promote": 1}, ("on", 1): {"demote": 10, "promote": 1, "use": 5},
-          ("off", 2): {"demote": 10, "second": 3}, ("on", 2): {"promote": 1, "use": 5, "second": 3}}
-# What they are in a line of the log.
-KINDS = {"demote": re.compile('"kind":"move"[^\n]*?"what":"demote"'),
-         "second": re.compile('"kind":"move"[^\n]*?"what":"demote"[^\n]*?"dev":1'),
-         "promote": re.compile('"kind":"move"[^\n]*?"what":"promote"'),
-         "use": re.compile('"kind":"move"[^\n]*?"what":"promote"[^\n]*?"reason":"use"')}
+# "ordered", "returned": of segments, which have memory in stream order; to the host, and back.
+ENOUGH = {("off", 1): {"demote": 10, "promote": 1, "ordered": 3}, ("on", 1): {"demote": 10, "use": 5, "ordered": 3, "returned": 3},
+          ("off", 2): {"demote": 10, "second": 3, "ordered": 3}, ("on", 2): {"use": 5, "second": 3, "ordered": 3, "returned": 3}}
+# What they are in a line of the log. A segment has a number, and no address (engine_ordered.c).
+SEGMENT = re.compile('"kind":"alloc"[^\n]*?"seq":(\\d+)[^\n]*?"ptr":"0x5e8[0-9a-f]{13}"')
+MOVE = re.compile('"kind":"move"[^\n]*?"seq":(\\d+)[^\n]*?"what":"(demote|promote)"[^\n]*?"dev":(\\d)[^\n]*?"reason":"(\\w+)"')
 PATIENCE = 120  # seconds more, for that
 HOW = os.environ["STORM_HOW"]
 
@@ -34,7 +33,7 @@ HOW = os.environ["STORM_HOW"]
 def policy(seed, follow, devices):
     """What a round is like: (MiB of each device, MiB of its largest block, environment)."""
     rng = random.Random(seed)
-    card, largest = rng.choice([(192, 40), (256, 64), (512, 200)]) if seed != SEED else (192, 40)
+    card, largest = rng.choice([(192, 12), (192, 40), (256, 64), (512, 200)]) if seed != SEED else (192, 40)
     reserve = rng.choice(["0", "8MiB", "24MiB"])
     # Code that finds no room at its first load is spoilt for good: where it takes some, the reserve must be there.
     room = "module:2MiB,stream:1MiB,event:64KiB,exec:1MiB" + (",function:1MiB" if reserve == "24MiB" else "")
@@ -48,6 +47,9 @@ def policy(seed, follow, devices):
         "SPILL_SIM_DEVICES": str(devices), "MOVING_DEVICES": str(devices),
         "SPILL_SIM_JITTER": rng.choice(["0", "300", "1000"]) if seed != SEED else "500",
         "SPILL_SIM_ROOM": rng.choice(["", room])}
+    # Access between the devices, by the program and to default pools; in the first round with it and without it.
+    variables["MOVING_PEERS"] = rng.choice(["0", "1"]) if seed != SEED else "1" if follow == "off" else "0"
+    variables["MOVING_SHARE"] = rng.choice(["0", "0", "1"]) if seed != SEED else "0"
     # Small allocations may use the reserve up, and work that then needs room fails as natively if nothing gives way in this
     # time, which the storm takes for wrong: longer than a thread of a busy machine holds its kernel.
     if variables["SPILL_SIM_ROOM"]:
@@ -59,7 +61,14 @@ class Moving(Case):
     def moved(self):
         """Moves by kind, as far as the log has them."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
-        return {what: len(pattern.findall(text)) for what, pattern in KINDS.items()}
+        segments, moves = set(SEGMENT.findall(text)), collections.Counter()
+        for seq, what, device, reason in MOVE.findall(text):
+            moves[what] += 1
+            moves["second"] += (what, device) == ("demote", "1")
+            moves["use"] += (what, reason) == ("promote", "use")
+            if seq in segments:
+                moves["ordered" if what == "demote" else "returned"] += 1
+        return moves
 
     def run_until_enough(self, command, environment, seconds, enough):
         """The program goes on while its input is open: until it was long enough and enough has moved."""
@@ -95,8 +104,9 @@ class Moving(Case):
         records = self.checked_records()
         self.assertEqual(set(records[-1]["live"].values()), {0}, "nothing is left in the ledger")
         self.assertEqual("SPILL_LOG_MAX" in more, "drop" in [record["kind"] for record in records])
-        moves = collections.Counter(self.moved())
-        print(f"seed {seed} on {devices}: {moves['demote']} demotions, {moves['promote']} promotions, {moves['use']} for use, "
+        moves = self.moved()
+        print(f"seed {seed} on {devices}: {moves['demote']} demotions, {moves['promote']} promotions, {moves['use']} for use; "
+              f"of segments {moves['ordered']} and {moves['returned']}; "
               f"{records[-1]['demoted_bytes'] >> 20} and {records[-1]['promoted_bytes'] >> 20} MiB\n{said}", flush=True)
         self.log.unlink()
         return moves

@@ -224,6 +224,7 @@ TEST(a_moved_chunk_is_held_elsewhere)
 {
 	struct spill_chunked *made = make(2 * CHUNK + 1);
 	uint64_t handle, order = 0;
+	struct spill_level level;
 	struct spill_allocation entry = {.backend = &fake_vendor_backend,
 	                                 .ptr = made->base.ptr,
 	                                 .bytes = made->base.bytes,
@@ -242,7 +243,7 @@ TEST(a_moved_chunk_is_held_elsewhere)
 	assert_true(made->chunks[2].on_host && made->chunks[2].handle == handle);
 	assert_int_equal(made->base.held.device, 2 * CHUNK);
 	assert_int_equal(made->base.held.host, FAKE_SMALL_UNIT);
-	assert_true(spill_ledger_moved(made->base.ptr, entry.seq, &made->base.held, &order));
+	assert_true(spill_ledger_moved(made->base.ptr, entry.seq, &made->base.held, &order, &level));
 	spill_ledger_totals(&totals);
 	assert_int_equal(totals.live.device, 2 * CHUNK);
 	assert_int_equal(totals.live.host, FAKE_SMALL_UNIT);

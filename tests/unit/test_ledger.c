@@ -91,14 +91,15 @@ TEST(totals_follow_moves)
 {
 	struct spill_totals before, after;
 	uint64_t order = 0;
+	struct spill_level level;
 	spill_ledger_totals(&before);
 	struct spill_allocation one = plain(0x5000, 100), other = plain(0x6000, 7);
 	one.placement = &placement;
 	assert_true(spill_ledger_add(&other));
 	assert_true(spill_ledger_add(&one));
 
-	assert_true(
-	    spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.device = 40, .host = 60}, &order));
+	assert_true(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.device = 40, .host = 60},
+	                               &order, &level));
 	assert_int_equal(order, one.order + 1);
 	spill_ledger_totals(&after);
 	assert_int_equal(after.live.device - before.live.device, 47);
@@ -111,8 +112,8 @@ TEST(totals_follow_moves)
 	assert_int_equal(after.spills, before.spills);
 	assert_int_equal(after.spilled.host, before.spilled.host);
 
-	assert_true(
-	    spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.device = 60, .host = 40}, &order));
+	assert_true(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.device = 60, .host = 40},
+	                               &order, &level));
 	assert_int_equal(order, one.order + 2);
 	spill_ledger_totals(&after);
 	assert_int_equal(after.live.device - before.live.device, 67);
@@ -124,11 +125,11 @@ TEST(totals_follow_moves)
 	struct spill_allocation *taken = spill_ledger_take(0x5000);
 	assert_int_equal(taken->order, one.order + 3);
 	/* Being freed: nobody counts what happens to it now. */
-	assert_false(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.host = 100}, &order));
+	assert_false(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.host = 100}, &order, &level));
 	/* Nor for it an older entry at the address, of a context that is just ending. */
 	struct spill_allocation old = plain(0x5000, 1);
 	assert_true(spill_ledger_add(&old));
-	assert_false(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.host = 100}, &order));
+	assert_false(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.host = 100}, &order, &level));
 	spill_ledger_end(spill_ledger_take(0x5000));
 	spill_ledger_end(taken);
 	spill_ledger_end(spill_ledger_take(0x6000));
@@ -142,11 +143,13 @@ TEST(totals_follow_moves)
 TEST(a_handle_moves)
 {
 	uint64_t order = 0;
+	struct spill_level level;
 	struct spill_allocation one = plain(0x7000, 100);
 	one.handle = true;
 	assert_true(spill_ledger_add(&one));
-	assert_false(spill_ledger_moved(0x7000, one.seq + 1, &(struct spill_bytes){.host = 100}, &order));
-	assert_true(spill_ledger_moved(0x7000, one.seq, &(struct spill_bytes){.host = 100}, &order));
+	assert_false(
+	    spill_ledger_moved(0x7000, one.seq + 1, &(struct spill_bytes){.host = 100}, &order, &level));
+	assert_true(spill_ledger_moved(0x7000, one.seq, &(struct spill_bytes){.host = 100}, &order, &level));
 	spill_ledger_end(spill_ledger_take_handle(0x7000, one.seq));
 }
 

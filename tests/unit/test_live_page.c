@@ -168,6 +168,7 @@ CHILD_TEST(the_ledgers_figures)
 	const struct spill_live_page *page = read_page();
 	struct spill_allocation plain = entry(0x1000, 0, 100, 0), spilled = entry(0x2000, 1, 30, 70);
 	uint64_t order;
+	struct spill_level level;
 	CHECK(spill_ledger_add(&plain) && spill_ledger_add(&spilled));
 	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 100 && figure(page, 0, SPILL_COUNTER_AWAY) == 0);
 	CHECK(figure(page, 0, SPILL_COUNTER_PEAK_DEVICE) == 100 &&
@@ -176,11 +177,11 @@ CHILD_TEST(the_ledgers_figures)
 	CHECK(figure(page, 1, SPILL_COUNTER_DEVICE) == 30 && figure(page, 1, SPILL_COUNTER_AWAY) == 70);
 	CHECK(figure(page, 1, SPILL_COUNTER_SPILLS) == 1 &&
 	      figure(page, 1, SPILL_COUNTER_SPILLED_HOST) == 70);
-	CHECK(
-	    spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 90, .host = 10}, &order));
+	CHECK(spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 90, .host = 10}, &order,
+	                         &level));
 	CHECK(figure(page, 1, SPILL_COUNTER_AWAY) == 10 && figure(page, 1, SPILL_COUNTER_PROMOTED) == 60);
-	CHECK(
-	    spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 40, .host = 60}, &order));
+	CHECK(spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 40, .host = 60}, &order,
+	                         &level));
 	CHECK(figure(page, 1, SPILL_COUNTER_DEMOTED) == 50 && figure(page, 1, SPILL_COUNTER_DEMOTIONS) == 1);
 	CHECK(figure(page, 1, SPILL_COUNTER_PEAK_DEVICE) == 90 && figure(page, 1, SPILL_COUNTER_HOST) == 60);
 	struct spill_allocation *taken = spill_ledger_take(0x2000);
@@ -208,9 +209,10 @@ static void *move_back_and_forth(void *data)
 {
 	struct back_and_forth *moves = data;
 	uint64_t order;
+	struct spill_level level;
 	for (uint64_t host = 1; !atomic_load(&moves->stop); host = host % 99 + 1)
 		spill_ledger_moved(0x2000, moves->seq,
-		                   &(struct spill_bytes){.device = 100 - host, .host = host}, &order);
+		                   &(struct spill_bytes){.device = 100 - host, .host = host}, &order, &level);
 	return NULL;
 }
 

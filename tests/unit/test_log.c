@@ -193,6 +193,27 @@ CHILD_TEST(routine_lines_wait_others_do_not)
 	CHECK(notes_in(path) == 8);
 }
 
+/* Calls without lines of their own: what waits is written no later than with lines. */
+CHILD_TEST(activity_without_a_line_writes_what_waits)
+{
+	const char *path = in_folder("activity");
+
+	open_log_at(path);
+	spill_log_activity(spill_log_now_us());
+	write_note(0, 1, SPILL_LOG_SOON);
+	spill_log_activity(spill_log_now_us());
+	CHECK(notes_in(path) == 0);
+	fake_clock.ns += 99 * MS;
+	spill_log_activity(spill_log_now_us());
+	CHECK(notes_in(path) == 0);
+	fake_clock.ns += 1 * MS;
+	spill_log_activity(spill_log_now_us());
+	CHECK(notes_in(path) == 1);
+	write_note(0, 2, SPILL_LOG_SOON);
+	spill_log_activity(spill_log_now_us());
+	CHECK(notes_in(path) == 1);
+}
+
 CHILD_TEST(a_full_buffer_is_written)
 {
 	const char *path = in_folder("full");

@@ -8,7 +8,8 @@
 
 #define LINE 256
 
-static const struct spill_bytes one = {1, 2, 3}, high = {100, 200, 300};
+static const struct spill_sum one = {1, {1, 2, 3}};
+static const struct spill_bytes high = {100, 200, 300};
 
 /* As the engine does: what does not fit is counted. */
 static bool offer(const char *text, enum spill_drop kind)

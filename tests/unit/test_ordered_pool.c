@@ -523,7 +523,8 @@ static void visit(const struct spill_placement *segment, void *data)
 	visited += segment == &segments[visited]->base && data == &visited;
 }
 
-TEST(segments_are_walked_oldest_first)
+/* Each close tells each segment once. */
+TEST(segments_are_told_oldest_first)
 {
 	struct spill_placement *ranges[3];
 	for (unsigned i = 0; i < 3; i++)
@@ -531,9 +532,12 @@ TEST(segments_are_walked_oldest_first)
 	visited = 0;
 	spill_ordered_each(visit, &visited);
 	assert_int_equal(visited, 3);
-	for (unsigned i = 0; i < 3; i++)
-		assert_ptr_equal(spill_ordered_segment(pool, i), segments[i]);
-	assert_null(spill_ordered_segment(pool, 3));
+	for (unsigned close = 0; close < 2; close++) {
+		spill_ordered_pool_close(pool);
+		for (unsigned i = 0; i < 3; i++)
+			assert_ptr_equal(spill_ordered_next_closed(pool), segments[i]);
+		assert_null(spill_ordered_next_closed(pool));
+	}
 	for (unsigned i = 0; i < 3; i++)
 		give(ranges[i], &first);
 }
@@ -784,7 +788,8 @@ TEST(a_closed_pool_gets_no_segment)
 	assert_true(spill_ordered_pool_is_closed(pool));
 	assert_false(spill_ordered_add(pool, late, SEGMENT));
 	assert_null(late->owner);
-	assert_null(spill_ordered_segment(pool, 1));
+	assert_ptr_equal(spill_ordered_next_closed(pool), segments[0]);
+	assert_null(spill_ordered_next_closed(pool));
 	figures_are(SEGMENT, SEGMENT, SEGMENT, SEGMENT);
 	end_segment(late);
 	give(range, &first);
@@ -864,7 +869,7 @@ static void *look_on(void *argument)
 	struct spill_chunked *segment, **empty = argument;
 	while (atomic_load(&working)) {
 		spill_mover_lock();
-		for (unsigned i = 0; (segment = spill_ordered_segment(pool, i)) != NULL; i++)
+		for (segment = spill_chunked_next(NULL); segment; segment = spill_chunked_next(segment))
 			for (unsigned chunk = 0; chunk < segment->count; chunk++)
 				expect(spill_chunked_live(segment, chunk, spans) <= SPILL_SPANS);
 		spill_mover_unlock();

@@ -290,6 +290,30 @@ TEST(drop_has_the_sums)
 	       "\"peak\":{\"device_bytes\":8,\"host_bytes\":9,\"managed_bytes\":10}}\n");
 }
 
+TEST(sum_has_a_call_site)
+{
+	const struct spill_record_sum record = {
+	    .time_us = 2000000,
+	    .order = 12,
+	    .level = {.device = 5, .device_peak = 6, .all = 7, .all_peak = 8},
+	    .device = 1,
+	    .api = "cudaMallocAsync",
+	    .caller = "prog+0x1",
+	    .rule = "default",
+	    .allocs = {3, {.device = 30}},
+	    .live = 10,
+	    .peak = 20,
+	    .largest = {4, 15},
+	};
+
+	expect(spill_record_sum(&record, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"sum\",\"t\":2.000000,\"order\":12,"
+	       "\"held\":{\"device_bytes\":5,\"device_peak\":6,\"all_bytes\":7,\"all_peak\":8},"
+	       "\"dev\":1,\"api\":\"cudaMallocAsync\",\"caller\":\"prog+0x1\",\"rule\":\"default\","
+	       "\"alloc\":{\"count\":3,\"device_bytes\":30,\"host_bytes\":0,\"managed_bytes\":0},"
+	       "\"live_bytes\":10,\"peak_bytes\":20,\"largest\":{\"seq\":4,\"bytes\":15}}\n");
+}
+
 /* The line that is made on a path where no more room can be had (log_max.h: SPILL_LOG_MAX_LINE). */
 TEST(the_longest_drop_line)
 {

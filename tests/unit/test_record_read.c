@@ -61,6 +61,12 @@ static struct spill_bytes bytes(void)
 	return (struct spill_bytes){number(), number(), number()};
 }
 
+static struct spill_level level(void)
+{
+	return roll_any() % 2 ? (struct spill_level){number(), number(), number(), number()}
+	                      : (struct spill_level){0};
+}
+
 static unsigned attempts(struct spill_attempt *tried)
 {
 	unsigned count = roll_any() % (SPILL_ATTEMPTS + 1);
@@ -72,9 +78,9 @@ static unsigned attempts(struct spill_attempt *tried)
 
 static size_t any_alloc(char *buffer)
 {
-	struct spill_record_alloc alloc = {number(), number(), number(), thread(), thread(),
-	                                   maybe(),  maybe(),  number(), number(), place(),
-	                                   bytes(),  maybe(),  maybe(),  maybe()};
+	struct spill_record_alloc alloc = {number(), number(), number(), level(),  thread(),
+	                                   thread(), maybe(),  maybe(),  number(), number(),
+	                                   place(),  bytes(),  maybe(),  maybe(),  maybe()};
 
 	alloc.attempts = attempts(alloc.tried);
 	alloc.took_us = number();
@@ -83,19 +89,33 @@ static size_t any_alloc(char *buffer)
 
 static size_t any_free(char *buffer)
 {
-	struct spill_record_free record = {number(), number(), number(), thread(), thread(), maybe(),
-	                                   maybe(),  number(), number(), place(),  maybe(),  number()};
+	struct spill_record_free record = {number(), number(), number(), level(), thread(), thread(), maybe(),
+	                                   maybe(),  number(), number(), place(), maybe(),  number()};
 
 	return spill_record_free(&record, buffer, MOST);
 }
 
 static size_t any_move(char *buffer)
 {
-	struct spill_record_move move = {number(), number(), number(), thread(), thread(),
-	                                 text(),   maybe(),  maybe(),  number(), (unsigned)number(),
-	                                 bytes(),  maybe(),  number()};
+	struct spill_record_move move = {number(),           number(), number(), level(), thread(),
+	                                 thread(),           text(),   maybe(),  maybe(), number(),
+	                                 (unsigned)number(), bytes(),  maybe(),  number()};
 
 	return spill_record_move(&move, buffer, MOST);
+}
+
+static struct spill_sum sum(void)
+{
+	return roll_any() % 3 ? (struct spill_sum){1 + number() / 2, bytes()} : (struct spill_sum){0};
+}
+
+static size_t any_sum(char *buffer)
+{
+	struct spill_record_sum record = {number(), number(), level(),  thread(),
+	                                  maybe(),  maybe(),  maybe(),  sum(),
+	                                  sum(),    number(), number(), {number(), number()}};
+
+	return spill_record_sum(&record, buffer, MOST);
 }
 
 static unsigned groups(struct spill_group *list, unsigned most)
@@ -146,8 +166,7 @@ static size_t any_drop(char *buffer)
 	struct spill_record_drop drop = {.time_us = number()};
 
 	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++)
-		if (roll_any() % 3)
-			drop.sums[i] = (struct spill_sum){1 + number() / 2, bytes()};
+		drop.sums[i] = sum();
 	drop.peak = bytes();
 	return spill_record_drop(&drop, buffer, MOST);
 }
@@ -193,8 +212,8 @@ static size_t any_start(char *buffer)
 
 static size_t (*const any[SPILL_KINDS_COUNT])(char *buffer) = {
     [SPILL_KIND_START] = any_start, [SPILL_KIND_ALLOC] = any_alloc, [SPILL_KIND_FREE] = any_free,
-    [SPILL_KIND_MOVE] = any_move,   [SPILL_KIND_OOM] = any_oom,     [SPILL_KIND_NOTE] = any_note,
-    [SPILL_KIND_DROP] = any_drop,   [SPILL_KIND_EXIT] = any_exit,
+    [SPILL_KIND_MOVE] = any_move,   [SPILL_KIND_SUM] = any_sum,     [SPILL_KIND_OOM] = any_oom,
+    [SPILL_KIND_NOTE] = any_note,   [SPILL_KIND_DROP] = any_drop,   [SPILL_KIND_EXIT] = any_exit,
 };
 
 /* From a copy of exactly this length, so that a sanitizer sees a byte read outside. */

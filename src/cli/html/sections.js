@@ -36,7 +36,7 @@ function tablesOf(run) {
 				{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
 				textColumn("asked by", "caller"),
 				textColumn("function", "api"), timeColumn("at", "t"),
-					{head: "at the end", value: (row) => row.freed ? "freed" : "held"}, countColumn("number", "seq")],
+					{head: "at the end", value: (row) => row.summed ? "summed" : row.freed ? "freed" : "held"}, countColumn("number", "seq")],
 		}) : null,
 		run.moved.length ? tableOf({
 			caption: "Moved to the host most", rows: run.moved,

@@ -67,7 +67,7 @@ function doubtsOf(run) {
 		run.differences.map((each) => each.name + " " + count(each.lines) + " against " + count(each.exit)).join(", ") + ".");
 	add(run.left_out, "log.max left out " + plural(run.left_out,
 		"allocation") + ": the totals have them, charts and tables do not.");
-	add(!run.all_told, "log.level is not all: the log lacks allocations that did not spill.");
+	add(!run.all_told, "log.level is spills: the log lacks allocations that did not spill.");
 	add(run.cut, "The last line of the log is cut.");
 	add(run.bad_lines, plural(run.bad_lines, "line") + " of the log could not be read.");
 	add(run.later_records, plural(run.later_records, "record") + " of a later version of spill are not counted.");

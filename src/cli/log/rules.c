@@ -27,7 +27,7 @@ static void begin_run(const struct spill_record_start *start)
 		if (!option->name)
 			continue;
 		if (!strcmp(option->name, "log.level"))
-			run.whole = option->value && !strcmp(option->value, "all");
+			run.whole = option->value && strcmp(option->value, "spills");
 		rule = spill_record_rule(option);
 		if (!rule || run.count == SPILL_RULES)
 			continue;
@@ -36,10 +36,10 @@ static void begin_run(const struct spill_record_start *start)
 	}
 }
 
-static void count_request(const char *rule)
+static void count_requests(const char *rule, uint64_t count)
 {
 	for (unsigned i = 0; rule && i < run.count; i++)
-		run.rule[i].requests += !strcmp(run.rule[i].name, rule);
+		run.rule[i].requests += strcmp(run.rule[i].name, rule) ? 0 : count;
 }
 
 void cli_rules_take(const struct spill_record *record)
@@ -49,10 +49,13 @@ void cli_rules_take(const struct spill_record *record)
 		begin_run(&record->start);
 		break;
 	case SPILL_KIND_ALLOC:
-		count_request(record->alloc.rule);
+		count_requests(record->alloc.rule, 1);
+		break;
+	case SPILL_KIND_SUM:
+		count_requests(record->sum.rule, record->sum.allocs.count);
 		break;
 	case SPILL_KIND_OOM:
-		count_request(record->oom.rule);
+		count_requests(record->oom.rule, 1);
 		break;
 	case SPILL_KIND_NOTE:
 		if (record->note.code && !strcmp(record->note.code, "log-lost"))

@@ -103,6 +103,25 @@ static void print_move(FILE *out, const struct spill_record_move *move)
 	put_duration(out, move->took_us);
 }
 
+/* "sum   12 alloc (3.00 MiB device), 4 free (1.00 MiB device), held 2.00 MiB  device 0  …" */
+static void print_sum(FILE *out, const struct spill_record_sum *sum)
+{
+	const char *before = "sum   ";
+
+	if (sum->allocs.count) {
+		cli_fprintf(out, "%s%" PRIu64 " alloc (%s)", before, sum->allocs.count,
+		            spill_size(sum->allocs.bytes.device).text);
+		before = ", ";
+	}
+	if (sum->frees.count)
+		cli_fprintf(out, "%s%" PRIu64 " free (%s)", before, sum->frees.count,
+		            spill_size(sum->frees.bytes.device).text);
+	cli_fprintf(out, ", held %s, at most %s", spill_size(sum->live).text, spill_size(sum->peak).text);
+	put_origin(out, sum->device, sum->api, sum->caller);
+	put_rule(out, sum->rule);
+	fputc('\n', out);
+}
+
 static void print_oom(FILE *out, const struct spill_record_oom *oom)
 {
 	cli_fprintf(out, "OUT OF MEMORY  %s asked", spill_size(oom->bytes).text);
@@ -168,6 +187,8 @@ void cli_print_record(FILE *out, const struct spill_record *record)
 		return print_free(out, &record->free);
 	case SPILL_KIND_MOVE:
 		return print_move(out, &record->move);
+	case SPILL_KIND_SUM:
+		return print_sum(out, &record->sum);
 	case SPILL_KIND_OOM:
 		return print_oom(out, &record->oom);
 	case SPILL_KIND_NOTE:

@@ -65,7 +65,7 @@ _Static_assert(sizeof(struct cli_ask) == 32, "as small as can be");
 struct cli_site {
 	uint64_t rules;      /* of spill_rules_of */
 	unsigned asks_again; /* enum spill_retry: operations whose failures surface first */
-	bool known;          /* has an address, which growth is counted by */
+	bool known;          /* has an address, which growth of its requests is counted by */
 	bool exports;        /* the library exports its memory (policy/decide/exporters.def) */
 };
 

@@ -74,7 +74,7 @@ struct cli_site *cli_replay_sites(const struct cli_recording *recording, const s
 		                 ? spill_rules_of(policy->rules, site->api ? site->api->text : "", path)
 		                 : 0,
 		    .asks_again = retry_operations(path),
-		    .known = site->caller != NULL,
+		    .known = site->caller != NULL && !site->summed,
 		    .exports = spill_exporter_find(path) != NULL,
 		};
 	}

@@ -134,7 +134,7 @@ static const char *doubt_of(const struct cli_replay_run *run, const struct cli_s
 	if (!summary->started)
 		return "the log does not begin with a start line: the devices are not known";
 	if (!summary->all_told)
-		return "log.level was not all: allocations that fitted are not in the log";
+		return "log.level was spills: allocations that fitted are not in the log";
 	if (run->log_cut)
 		return "log.max left lines out: what was allocated then is not in the log";
 	for (size_t i = 0; i < run->recording->ask_count; i++) {

@@ -20,10 +20,12 @@ enum cli_where cli_where_of(enum spill_place place)
 }
 
 /* Derives the kind of memory from the function's name (shim/hooks.def). */
-static enum cli_memory memory_of_function(const struct cli_name *function)
+static enum cli_memory memory_of_function(const struct cli_name *function, bool summed)
 {
 	const char *api = function ? function->text : "";
 
+	if (!*api)
+		return summed ? CLI_MEMORY_ORDERED : CLI_MEMORY_PLAIN;
 	if (strstr(api, "Async") || strstr(api, "FromPool") || !strcmp(api, "spill_malloc"))
 		return CLI_MEMORY_ORDERED;
 	if (!strcmp(api, "cuMemCreate") || !strcmp(api, "hipMemCreate"))
@@ -45,24 +47,30 @@ static enum cli_memory memory_of(const struct cli_recording *recording, const st
 static uint32_t find_site(struct cli_recording *recording, const struct cli_event *event, uint64_t key)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
+	bool summed = event->kind == CLI_EVENT_SUM;
 
 	if (!entry) {
 		recording->sites = cli_grow(recording->sites, recording->site_count, &recording->site_size,
 		                            sizeof(*recording->sites));
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
-		recording->sites[recording->site_count++] =
-		    (struct cli_recorded_site){event->caller, event->api, memory_of_function(event->api)};
+		recording->sites[recording->site_count++] = (struct cli_recorded_site){
+		    event->caller, event->api, memory_of_function(event->api, summed), summed};
 	}
 	return entry->number;
 }
 
-static uint32_t site_of(struct cli_recording *recording, const struct cli_event *event)
+/* Sums are apart: their requests say nothing about growth. */
+#define SUMMED ((uint64_t)1 << 63)
+
+uint32_t cli_recording_site(struct cli_recording *recording, const struct cli_event *event)
 {
 	uint64_t caller = event->caller ? event->caller->id + (uint64_t)1 : 0;
 	uint64_t api = event->api ? event->api->id + (uint64_t)1 : 0;
 	struct cli_recent_site *recent = &recording->recent[(caller + 31 * api) % CLI_RECENT_SITES];
 
+	if (event->kind == CLI_EVENT_SUM)
+		return find_site(recording, event, SUMMED | caller << 32 | api);
 	if (!recent->number || recent->caller != event->caller || recent->api != event->api)
 		*recent = (struct cli_recent_site){event->caller, event->api,
 		                                   find_site(recording, event, (caller << 32 | api) + 1) + 1};
@@ -105,13 +113,14 @@ static void count_device_memory(struct cli_recording *recording, int device, uin
 		return;
 	uint64_t *sum = weight < CLI_GRANULE ? &recording->small[device] : &recording->taken[device];
 	*sum += back ? 0 - weight : weight;
+	recording->devices[device].held += back ? 0 - bytes : bytes;
 }
 
-static void drop_entry(struct cli_recording *recording, struct cli_live_entry *entry)
+static void drop_entry(struct cli_recording *recording, struct cli_live *table, struct cli_live_entry *entry)
 {
 	count_device_memory(recording, entry->device, entry->held.device, true);
 	free_slot(recording, entry->slot);
-	cli_live_remove(&recording->live, entry);
+	cli_live_remove(table, entry);
 }
 
 static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording,
@@ -123,26 +132,27 @@ static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording
 	    cli_grow(recording->allocs, recording->alloc_count, &recording->alloc_size, sizeof(*alloc));
 	alloc = &recording->allocs[recording->alloc_count];
 	ask->allocation = (uint32_t)recording->alloc_count++;
-	ask->site = site_of(recording, event);
+	ask->site = cli_recording_site(recording, event);
 	ask->memory = (uint8_t)memory_of(recording, event, ask->site);
 	*alloc = (struct cli_recorded_alloc){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
 	return alloc;
 }
 
-static void add_alloc(struct cli_recording *recording, const struct cli_event *event)
+void cli_recording_put(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                       const struct cli_event *event)
 {
-	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_live_entry *entry = cli_live_find(table, key);
 	struct cli_ask *ask = add_ask(recording, event, CLI_ASK_ALLOC);
 	struct cli_recorded_alloc *alloc = add_allocation(recording, event, ask);
 
 	if (entry)
-		drop_entry(recording, entry);
+		drop_entry(recording, table, entry);
 	ask->slot = take_slot(recording);
 	alloc->was =
 	    (struct cli_whereabouts){event->held.host + event->held.managed, cli_where_of(event->place)};
-	if (!event->seq)
+	if (!key)
 		return;
-	entry = cli_live_add(&recording->live, event->seq);
+	entry = cli_live_add(table, key);
 	entry->device = event->device;
 	entry->held = event->held;
 	entry->number = ask->allocation;
@@ -150,9 +160,10 @@ static void add_alloc(struct cli_recording *recording, const struct cli_event *e
 	count_device_memory(recording, event->device, event->held.device, false);
 }
 
-static void add_free(struct cli_recording *recording, const struct cli_event *event)
+void cli_recording_take(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                        const struct cli_event *event)
 {
-	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_live_entry *entry = cli_live_find(table, key);
 	struct cli_ask *ask;
 
 	if (!entry)
@@ -160,7 +171,7 @@ static void add_free(struct cli_recording *recording, const struct cli_event *ev
 	ask = add_ask(recording, event, CLI_ASK_FREE);
 	ask->allocation = entry->number;
 	ask->slot = entry->slot;
-	drop_entry(recording, entry);
+	drop_entry(recording, table, entry);
 }
 
 /* A move only changes where the allocation was. */
@@ -222,11 +233,14 @@ void cli_recording_oom(struct cli_recording *recording, const struct spill_recor
 
 void cli_recording_event(struct cli_recording *recording, const struct cli_event *event)
 {
+	cli_levels_event(recording, event);
 	switch (event->kind) {
 	case CLI_EVENT_ALLOC:
-		return add_alloc(recording, event);
+		return cli_recording_put(recording, &recording->live, event->seq, event);
 	case CLI_EVENT_FREE:
-		return add_free(recording, event);
+		return cli_recording_take(recording, &recording->live, event->seq, event);
+	case CLI_EVENT_SUM:
+		return cli_levels_sum(recording, event);
 	case CLI_EVENT_DEMOTE:
 	case CLI_EVENT_PROMOTE:
 		return note_move(recording, event);
@@ -247,6 +261,7 @@ void cli_recording_free(struct cli_recording *recording)
 	free(recording->sites);
 	free(recording->unused);
 	cli_live_free(&recording->live);
+	cli_live_free(&recording->levels);
 	cli_live_free(&recording->known_sites);
 	*recording = (struct cli_recording){0};
 }

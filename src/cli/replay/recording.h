@@ -31,6 +31,7 @@ struct cli_recorded_alloc {
 struct cli_recorded_site {
 	const struct cli_name *caller, *api;
 	enum cli_memory memory; /* kind of memory of the function */
+	bool summed;            /* its requests are levels of sum lines, not the program's own sizes */
 };
 
 #define CLI_RECENT_SITES 256
@@ -45,10 +46,13 @@ struct cli_recording {
 	size_t slots;             /* most allocations at once */
 	uint64_t refused;         /* recorded out of memory, without oom.honest_first */
 	uint64_t refused_by_host; /* the part for lack of host memory */
-	/* Device memory of others, from out of memory lines. */
 	struct cli_recorded_device {
+		/* Device memory of others, from out of memory lines. */
 		bool known;
 		uint64_t other;
+		/* While the log is read, bytes that the program holds: all; the part that stands for
+		 * memory without lines (levels.c); and the real bytes of such memory. */
+		uint64_t held, levels, summed;
 	} devices[SPILL_DEVICES];
 	/* While the log is read: */
 	const struct spill_backend *backend;
@@ -56,6 +60,7 @@ struct cli_recording {
 	uint64_t small[SPILL_DEVICES];
 	struct spill_record_oom oom; /* the last one, without texts */
 	struct cli_live live, known_sites;
+	struct cli_live levels; /* bytes of call sites of sum lines, each as one allocation */
 	struct cli_recent_site {
 		const struct cli_name *caller, *api;
 		uint32_t number;    /* from 1 on */
@@ -72,6 +77,23 @@ void cli_recording_event(struct cli_recording *recording, const struct cli_event
 void cli_recording_oom(struct cli_recording *recording, const struct spill_record_oom *oom);
 
 void cli_recording_free(struct cli_recording *recording);
+
+/* -- between recording.c and levels.c: memory that sum lines tell ----------------------------- */
+
+/* Before an event: what its line says about memory without lines. */
+void cli_levels_event(struct cli_recording *recording, const struct cli_event *event);
+
+/* A sum line. pre: cli_levels_event */
+void cli_levels_sum(struct cli_recording *recording, const struct cli_event *event);
+
+/* The number of the event's call site. That of a SUM is apart from that of its other requests. */
+uint32_t cli_recording_site(struct cli_recording *recording, const struct cli_event *event);
+
+/* Records an allocation, and its entry in the table, or a free. key: of the entry; 0: it gets none. */
+void cli_recording_put(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                       const struct cli_event *event);
+void cli_recording_take(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                        const struct cli_event *event);
 
 /* The first place as an enum cli_where. */
 enum cli_where cli_where_of(enum spill_place place);

@@ -124,6 +124,7 @@ static void put_largest(struct spill_json *json, const struct cli_large_list *li
 		cli_json_name(json, "api", large->api);
 		cli_json_name(json, "caller", large->caller);
 		cli_json_bool(json, "freed", large->freed);
+		cli_json_bool(json, "summed", large->summed);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);

@@ -121,7 +121,10 @@ void cli_report_largest(const struct cli_summary *summary)
 		cli_printf("  %12s  #%-8" PRIu64 "%-8s  %s  %s  at %" PRIu64 ".%03" PRIu64 " s%s\n",
 		           cli_size_or_dash(large->bytes).text, large->seq, spill_place_name(large->place),
 		           cli_text_of(large->api), cli_text_of(large->caller), large->time_us / 1000000,
-		           large->time_us / 1000 % 1000, large->freed ? "" : ", held at the end");
+		           large->time_us / 1000 % 1000,
+		           large->summed  ? ", in a sum"
+		           : large->freed ? ""
+		                          : ", held at the end");
 	}
 }
 

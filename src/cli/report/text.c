@@ -151,7 +151,7 @@ static void put_differences(const struct cli_summary *summary)
 		return;
 	if (!count) {
 		puts(summary->all_told ? "  equal to the byte to the program's own count (exit line)"
-		                       : "  log.level is not all: the log lacks allocations that did not "
+		                       : "  log.level is spills: the log lacks allocations that did not "
 		                         "spill; the others equal the\n  program's own count (exit line)");
 		return;
 	}

@@ -13,7 +13,21 @@
 #include "policy.h"
 #include "record.h"
 
-enum cli_event_kind { CLI_EVENT_ALLOC, CLI_EVENT_FREE, CLI_EVENT_DEMOTE, CLI_EVENT_PROMOTE, CLI_EVENT_OOM };
+enum cli_event_kind {
+	CLI_EVENT_ALLOC,
+	CLI_EVENT_FREE,
+	CLI_EVENT_DEMOTE,
+	CLI_EVENT_PROMOTE,
+	CLI_EVENT_SUM,
+	CLI_EVENT_OOM
+};
+
+/* Allocations and frees of one call site without lines of their own. All are on the device. */
+struct cli_site_sum {
+	uint64_t allocs, alloc_bytes, frees, free_bytes;
+	uint64_t live, peak; /* bytes of the call site: now, and the most since its last sum */
+	struct spill_one largest;
+};
 
 struct cli_event {
 	enum cli_event_kind kind;
@@ -22,8 +36,10 @@ struct cli_event {
 	uint64_t time_us, seq;  /* seq: not for OOM */
 	/* 0: the log has no orders. OOM: that of the event before it */
 	uint64_t order;
-	uint64_t bytes;          /* requested bytes, or moved bytes */
-	struct spill_bytes held; /* for ALLOC and moves: all bytes of the allocation from now on */
+	struct spill_level level; /* of ALLOC, FREE, moves and SUM; see record.h */
+	uint64_t bytes;           /* requested bytes, or moved bytes */
+	struct spill_bytes held;  /* for ALLOC and moves: all bytes of the allocation from now on */
+	struct cli_site_sum sum;  /* for SUM */
 	const struct cli_name *api, *caller, *rule; /* NULL: not in the log */
 	const struct cli_name *reason;              /* for OOM: refused_by */
 };

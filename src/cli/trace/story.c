@@ -64,11 +64,25 @@ static void add_changes(struct cli_story *story, const struct cli_summary *summa
 	for (size_t i = 0; i < summary->device_count; i++) {
 		const struct cli_device *device = &summary->devices[i];
 		struct cli_lane *lane = lane_of(story, device->device);
-		struct spill_bytes held = held_in(lane);
+		struct spill_bytes before = held_in(lane), held = cli_device_held(device);
 
-		if (memcmp(&held, &device->live, sizeof(held)))
-			cli_timeline_put(&lane->line, time_us, &device->live);
+		if (memcmp(&before, &held, sizeof(held)))
+			cli_timeline_put(&lane->line, time_us, &held);
 	}
+}
+
+/* Events without a line may have had a peak since the line before. */
+static void add_peak(struct cli_story *story, const struct cli_event *event)
+{
+	struct cli_lane *lane;
+	struct spill_bytes held;
+
+	if (!event->level.all_peak)
+		return;
+	lane = lane_of(story, event->device);
+	held = held_in(lane);
+	held.device = event->level.device_peak;
+	cli_timeline_put(&lane->line, event->time_us, &held);
 }
 
 /* The event's mark in the chart, and its bytes. False: no mark. */
@@ -92,6 +106,7 @@ static bool mark_of(const struct cli_event *event, const struct spill_totals *be
 		*mark = cli_oom_is_honest(event) ? CLI_MARK_HONEST : CLI_MARK_OOM;
 		return true;
 	case CLI_EVENT_FREE:
+	case CLI_EVENT_SUM:
 		return false;
 	}
 	return false;
@@ -109,6 +124,7 @@ static void add_event(void *data, const struct cli_event *event)
 	cli_summary_visitor.event(stories->summaries, event);
 	if (summary->exited)
 		return;
+	add_peak(story, event);
 	add_changes(story, summary, event->time_us);
 	if (!mark_of(event, &before, &summary->totals, &mark, &marked.bytes))
 		return;

@@ -118,7 +118,7 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	summary->mode = cli_strdup(option_value(start, "spill.mode"));
 	summary->pid = start->pid;
 	summary->driver = start->driver;
-	summary->all_told = !level || !strcmp(level, "all");
+	summary->all_told = !level || strcmp(level, "spills");
 	summary->capped = has_cap(start);
 	begin_devices(summary, start);
 }

@@ -24,6 +24,7 @@ struct cli_device {
 	uint64_t limit;    /* or SPILL_UNLIMITED */
 	uint64_t reserve;
 	struct spill_bytes live, peak;
+	uint64_t ahead; /* held beyond live.device, by events that no line tells yet; wraps around */
 	uint64_t asked; /* part of live.host that the program asked for */
 	struct cli_fit fit;
 	/* out of memory for requests that fit nowhere (spill_oom_is_beyond); not in `fit` */
@@ -38,6 +39,7 @@ struct cli_large {
 	enum spill_place place;
 	const struct cli_name *api, *caller;
 	bool freed;
+	bool summed; /* from a sum line: its free is not told */
 };
 
 struct cli_large_list {
@@ -93,7 +95,7 @@ struct cli_summary {
 	bool started;
 	char *time, *host, *program, *version, *backend, *rank, *mode;
 	int pid, driver;
-	bool all_told; /* log.level is all, so totals follow from the lines */
+	bool all_told; /* log.level is not spills, so totals follow from the lines */
 	bool capped;   /* a rule has a cap */
 
 	struct cli_trace_end end;
@@ -101,6 +103,7 @@ struct cli_summary {
 	const struct cli_name *how; /* from the exit line; NULL without one */
 	bool exited;
 	struct spill_totals totals, exit_totals; /* exit_totals: from the exit line */
+	uint64_t ahead;                          /* as in a device, of totals.live.device */
 	/* events after it, by other libraries' destructors; not counted elsewhere */
 	uint64_t after_exit;
 	struct spill_sum left_out[SPILL_DROPS_COUNT]; /* dropped by log.max; in the totals only */
@@ -136,6 +139,9 @@ void cli_summaries_free(struct cli_summaries *summaries);
 
 /* summary_event.c: adds an event to the sums. */
 void cli_summary_event(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event);
+
+/* The bytes that the device really held after the last event of it. */
+struct spill_bytes cli_device_held(const struct cli_device *device);
 
 /* Raises each member of `peak` to that of `held`. */
 void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);

@@ -11,6 +11,14 @@ void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *live)
 	peak->managed = spill_max(peak->managed, live->managed);
 }
 
+struct spill_bytes cli_device_held(const struct cli_device *device)
+{
+	struct spill_bytes held = device->live;
+
+	held.device += device->ahead;
+	return held;
+}
+
 /* True if libspill placed memory off the device (docs/log-format.md). */
 static bool is_spill(const struct cli_event *event)
 {
@@ -19,25 +27,25 @@ static bool is_spill(const struct cli_event *event)
 	       event->held.host + event->held.managed;
 }
 
-static void update_fit(struct cli_device *device, uint64_t refused)
+static void update_fit(struct cli_device *device, const struct spill_bytes *held, uint64_t refused)
 {
-	uint64_t host = device->live.host - device->asked;
-	uint64_t wanted = device->live.device + host + device->live.managed + refused;
+	uint64_t host = held->host - device->asked;
+	uint64_t wanted = held->device + host + held->managed + refused;
 
 	if (wanted > device->fit.wanted)
-		device->fit =
-		    (struct cli_fit){wanted, device->live.device, host, device->live.managed, refused};
+		device->fit = (struct cli_fit){wanted, held->device, host, held->managed, refused};
 }
 
 /* A request of 2^60 bytes must not hide the real demand. */
 static void add_final_oom(struct cli_summary *summary, const struct cli_event *event)
 {
 	struct cli_device *device = cli_summary_device(summary, event->device);
+	struct spill_bytes held = cli_device_held(device);
 
 	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes))
 		device->beyond++;
 	else
-		update_fit(device, event->bytes);
+		update_fit(device, &held, event->bytes);
 }
 
 /* Adds the entry's bytes to the run and its device. */
@@ -60,11 +68,42 @@ static void subtract_live(struct cli_summary *summary, const struct cli_live_ent
 	device->asked -= entry->asked ? entry->held.host : 0;
 }
 
-static void update_peaks(struct cli_summary *summary, struct cli_device *device)
+static void raise_peaks(struct cli_summary *summary, struct cli_device *device, const struct spill_bytes *all,
+                        const struct spill_bytes *held)
 {
-	cli_bytes_raise(&summary->totals.peak, &summary->totals.live);
-	cli_bytes_raise(&device->peak, &device->live);
-	update_fit(device, 0);
+	cli_bytes_raise(&summary->totals.peak, all);
+	cli_bytes_raise(&device->peak, held);
+	update_fit(device, held, 0);
+}
+
+/* Before an event: events without a line may have raised the peaks since the line before. */
+static void begin_event(struct cli_summary *summary, const struct cli_event *event)
+{
+	struct cli_device *device;
+	struct spill_bytes all = summary->totals.live, held;
+
+	if (!event->level.all_peak)
+		return;
+	device = cli_summary_device(summary, event->device);
+	held = device->live;
+	all.device = event->level.all_peak;
+	held.device = event->level.device_peak;
+	raise_peaks(summary, device, &all, &held);
+}
+
+/* After an event of the device. Only a line with a level, or a sum, changes what is ahead. */
+static void end_event(struct cli_summary *summary, struct cli_device *device, const struct cli_event *event)
+{
+	struct spill_bytes all, held;
+
+	if (event->level.all_peak) {
+		device->ahead = event->level.device - device->live.device;
+		summary->ahead = event->level.all - summary->totals.live.device;
+	}
+	all = summary->totals.live;
+	all.device += summary->ahead;
+	held = cli_device_held(device);
+	raise_peaks(summary, device, &all, &held);
 }
 
 static void insert_large(struct cli_large_list *largest, const struct cli_event *event)
@@ -77,8 +116,16 @@ static void insert_large(struct cli_large_list *largest, const struct cli_event 
 		return;
 	last = largest->count < CLI_LARGEST ? largest->count++ : CLI_LARGEST - 1;
 	memmove(&largest->list[index + 1], &largest->list[index], (last - index) * sizeof(largest->list[0]));
-	largest->list[index] = (struct cli_large){event->seq,   event->bytes, event->time_us, event->device,
-	                                          event->place, event->api,   event->caller,  false};
+	largest->list[index] = (struct cli_large){
+	    .seq = event->seq,
+	    .bytes = event->bytes,
+	    .time_us = event->time_us,
+	    .device = event->device,
+	    .place = event->place,
+	    .api = event->api,
+	    .caller = event->caller,
+	    .summed = event->kind == CLI_EVENT_SUM,
+	};
 }
 
 static unsigned moved_index(const struct cli_moved_list *moved, uint64_t seq)
@@ -122,8 +169,9 @@ static void mark_moved_freed(struct cli_moved_list *moved, uint64_t seq)
 		moved->list[index].host = 0;
 }
 
-static void count_in_views(struct cli_summary *summary, struct cli_names *names,
-                           const struct cli_event *event, struct cli_live_entry *entry)
+/* The rows of the event in all views. */
+static void find_rows(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event,
+                      unsigned rows[CLI_VIEWS])
 {
 	const struct cli_name *keys[CLI_VIEWS] = {
 	    [CLI_BY_CALLER] = event->caller,
@@ -132,17 +180,41 @@ static void count_in_views(struct cli_summary *summary, struct cli_names *names,
 	    [CLI_BY_REASON] = event->reason,
 	};
 
-	for (unsigned view = 0; view < CLI_VIEWS; view++) {
-		struct cli_table *table = &summary->views[view];
-		struct cli_row *row;
+	for (unsigned view = 0; view < CLI_VIEWS; view++)
+		rows[view] = cli_table_row(&summary->views[view], keys[view]);
+}
 
-		entry->rows[view] = cli_table_row(table, keys[view]);
-		row = &table->rows[entry->rows[view]];
+static void count_in_views(struct cli_summary *summary, struct cli_names *names,
+                           const struct cli_event *event, struct cli_live_entry *entry)
+{
+	find_rows(summary, names, event, entry->rows);
+	for (unsigned view = 0; view < CLI_VIEWS; view++) {
+		struct cli_row *row = &summary->views[view].rows[entry->rows[view]];
+
 		row->count++;
 		row->bytes += event->bytes;
 		row->spilled += is_spill(event) ? event->held.host + event->held.managed : 0;
 		row->live += event->bytes;
 		row->peak = spill_max(row->peak, row->live);
+	}
+}
+
+/* The row's peak counts what others in the row held at their last lines. */
+static void count_sum_in_views(struct cli_summary *summary, struct cli_names *names,
+                               const struct cli_event *event)
+{
+	const struct cli_site_sum *sum = &event->sum;
+	uint64_t before = sum->live - sum->alloc_bytes + sum->free_bytes;
+	unsigned rows[CLI_VIEWS];
+
+	find_rows(summary, names, event, rows);
+	for (unsigned view = 0; view < CLI_VIEWS; view++) {
+		struct cli_row *row = &summary->views[view].rows[rows[view]];
+
+		row->count += sum->allocs;
+		row->bytes += sum->alloc_bytes;
+		row->peak = spill_max(row->peak, row->live - before + sum->peak);
+		row->live += sum->alloc_bytes - sum->free_bytes;
 	}
 }
 
@@ -177,7 +249,28 @@ static void count_alloc(struct cli_summary *summary, struct cli_names *names, co
 	entry->known = true;
 	entry->asked = cli_name_is(event->reason, "asked") && event->place == SPILL_PLACE_HOST;
 	count_in_views(summary, names, event, entry);
-	update_peaks(summary, add_live(summary, entry));
+	end_event(summary, add_live(summary, entry), event);
+}
+
+static void count_sum(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event)
+{
+	const struct cli_site_sum *sum = &event->sum;
+	struct cli_device *device = cli_summary_device(summary, event->device);
+	uint64_t change = sum->alloc_bytes - sum->free_bytes;
+	struct cli_event largest = *event;
+
+	summary->totals.allocs += sum->allocs;
+	summary->totals.frees += sum->frees;
+	summary->totals.live.device += change;
+	device->live.device += change;
+	summary->ahead -= change;
+	device->ahead -= change;
+	count_sum_in_views(summary, names, event);
+	largest.seq = sum->largest.seq;
+	largest.bytes = sum->largest.bytes;
+	if (largest.bytes)
+		insert_large(&summary->largest, &largest);
+	end_event(summary, device, event);
 }
 
 /* The first event without an alloc line, left out by log.level or log.max. */
@@ -233,12 +326,13 @@ static void count_move_event(struct cli_summary *summary, const struct cli_event
 	entry->moved += left;
 	if (entry->moves)
 		add_moved(&summary->moved, entry, caller_of_entry(summary, entry));
-	update_peaks(summary, add_live(summary, entry));
+	end_event(summary, add_live(summary, entry), event);
 }
 
 static void count_free(struct cli_summary *summary, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&summary->live, event->seq);
+	int device = entry ? entry->device : event->device;
 
 	summary->totals.frees++;
 	for (unsigned i = 0; i < summary->largest.count; i++)
@@ -248,6 +342,7 @@ static void count_free(struct cli_summary *summary, const struct cli_event *even
 		return;
 	}
 	drop_entry(summary, entry);
+	end_event(summary, cli_summary_device(summary, device), event);
 }
 
 void cli_summary_event(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event)
@@ -256,6 +351,7 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 		summary->after_exit++;
 		return;
 	}
+	begin_event(summary, event);
 	switch (event->kind) {
 	case CLI_EVENT_ALLOC:
 		return count_alloc(summary, names, event);
@@ -264,6 +360,8 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 	case CLI_EVENT_DEMOTE:
 	case CLI_EVENT_PROMOTE:
 		return count_move_event(summary, event);
+	case CLI_EVENT_SUM:
+		return count_sum(summary, names, event);
 	case CLI_EVENT_OOM:
 		if (!cli_oom_is_honest(event))
 			add_final_oom(summary, event);

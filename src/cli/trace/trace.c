@@ -79,6 +79,7 @@ static struct cli_event alloc_event(struct cli_names *names, const struct spill_
 	    .time_us = alloc->time_us,
 	    .seq = alloc->seq,
 	    .order = alloc->order,
+	    .level = alloc->level,
 	    .bytes = alloc->bytes,
 	    .held = alloc->held,
 	    .api = cli_names_get(names, alloc->api),
@@ -97,6 +98,7 @@ static struct cli_event free_event(struct cli_names *names, const struct spill_r
 	    .time_us = freed->time_us,
 	    .seq = freed->seq,
 	    .order = freed->order,
+	    .level = freed->level,
 	    .bytes = freed->bytes,
 	    .api = cli_names_get(names, freed->api),
 	    .caller = cli_names_get(names, freed->caller),
@@ -113,11 +115,30 @@ static struct cli_event move_event(struct cli_names *names, const struct spill_r
 	    .time_us = move->time_us,
 	    .seq = move->seq,
 	    .order = move->order,
+	    .level = move->level,
 	    .bytes = move->bytes,
 	    .held = move->held,
 	    .api = cli_names_get(names, move->api),
 	    .caller = cli_names_get(names, move->caller),
 	    .reason = cli_names_get(names, move->reason),
+	};
+}
+
+static struct cli_event sum_event(struct cli_names *names, const struct spill_record_sum *sum)
+{
+	return (struct cli_event){
+	    .kind = CLI_EVENT_SUM,
+	    .device = device_of(sum->device),
+	    .place = SPILL_PLACE_DEVICE,
+	    .time_us = sum->time_us,
+	    .order = sum->order,
+	    .level = sum->level,
+	    .sum = {sum->allocs.count, sum->allocs.bytes.device, sum->frees.count, sum->frees.bytes.device,
+	            sum->live, sum->peak, sum->largest},
+	    .api = cli_names_get(names, sum->api),
+	    .caller = cli_names_get(names, sum->caller),
+	    .rule = cli_names_get(names, sum->rule),
+	    .reason = cli_names_get(names, spill_reason_name(SPILL_REASON_FITS)),
 	};
 }
 
@@ -154,6 +175,8 @@ static void add_record(struct cli_trace *trace, const struct spill_record *recor
 		return sort_event(trace, free_event(names, &record->free));
 	case SPILL_KIND_MOVE:
 		return sort_event(trace, move_event(names, &record->move));
+	case SPILL_KIND_SUM:
+		return sort_event(trace, sum_event(names, &record->sum));
 	case SPILL_KIND_OOM:
 		trace->visitor->record(trace->data, record);
 		return sort_event(trace, oom_event(names, &record->oom));
