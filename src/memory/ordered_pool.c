@@ -179,6 +179,14 @@ struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *
 	return pool;
 }
 
+void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	if (!pool->handle && !find_pool(pool->backend, handle))
+		pool->handle = handle;
+	pthread_mutex_unlock(&lock);
+}
+
 /* -- taking ------------------------------------------------------------------------------------ */
 
 /* The map has the sides of chunks that can move. Others are where they were made. */

@@ -755,6 +755,24 @@ TEST(an_ended_pool_keeps_its_ranges)
 	end_segment(segments[0]);
 }
 
+/* The vendor refuses to end a device's own pool. It goes on with its segments and its figures. */
+TEST(a_pool_that_does_not_end_is_the_same_as_before)
+{
+	struct spill_placement *range = grow(pool, SEGMENT, &first);
+	assert_ptr_equal(spill_ordered_pool_ended(&fake_vendor_backend, &handles[DEVICES_POOL]), pool);
+	spill_ordered_pool_alive(pool, &handles[DEVICES_POOL]);
+	assert_ptr_equal(spill_ordered_pool_of(&fake_vendor_backend, &handles[DEVICES_POOL]), pool);
+	give(range, &first);
+	/* Meanwhile another thread may have made it anew. */
+	spill_ordered_pool_ended(&fake_vendor_backend, &handles[DEVICES_POOL]);
+	struct spill_ordered_pool *later =
+	    spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[DEVICES_POOL]);
+	assert_ptr_not_equal(later, pool);
+	spill_ordered_pool_alive(pool, &handles[DEVICES_POOL]);
+	assert_null(spill_ordered_handle(pool));
+	assert_ptr_equal(spill_ordered_pool_of(&fake_vendor_backend, &handles[DEVICES_POOL]), later);
+}
+
 /* A program that makes and ends pools for ever takes no more memory for them. */
 TEST(records_of_ended_pools_are_used_again)
 {
