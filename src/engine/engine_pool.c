@@ -113,14 +113,6 @@ static void revive_pool(const struct spill_request *request)
 	spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
 }
 
-/* The vendor has refused to end it. */
-static void keep_pool(const struct spill_request *request)
-{
-	spill_vendor_pool_alive(request->destroyed.vendor, request->pool);
-	if (request->destroyed.ordered)
-		spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
-}
-
 /* A pool leaves the lists before it ends: afterwards another pool may have its handle. */
 bool spill_engine_pool(struct spill_request *request)
 {

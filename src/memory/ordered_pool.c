@@ -164,7 +164,8 @@ struct spill_chunked *spill_ordered_next_closed(struct spill_ordered_pool *pool)
 void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
 {
 	pthread_mutex_lock(&lock);
-	if (pool && !find_pool(pool->backend, handle))
+	/* Meanwhile the record can be another pool's. */
+	if (pool && !pool->handle && !find_pool(pool->backend, handle))
 		pool->handle = handle;
 	pthread_mutex_unlock(&lock);
 }
@@ -177,14 +178,6 @@ struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *
 		pool->handle = NULL;
 	pthread_mutex_unlock(&lock);
 	return pool;
-}
-
-void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
-{
-	pthread_mutex_lock(&lock);
-	if (!pool->handle && !find_pool(pool->backend, handle))
-		pool->handle = handle;
-	pthread_mutex_unlock(&lock);
 }
 
 /* -- taking ------------------------------------------------------------------------------------ */

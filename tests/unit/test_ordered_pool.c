@@ -771,6 +771,12 @@ TEST(a_pool_that_does_not_end_is_the_same_as_before)
 	spill_ordered_pool_alive(pool, &handles[DEVICES_POOL]);
 	assert_null(spill_ordered_handle(pool));
 	assert_ptr_equal(spill_ordered_pool_of(&fake_vendor_backend, &handles[DEVICES_POOL]), later);
+	spill_ordered_pool_alive(NULL, &handles[OTHER_POOL]);
+	/* Or its record is another pool's. */
+	spill_ordered_pool_ended(&fake_vendor_backend, &handles[DEVICES_POOL]);
+	assert_ptr_equal(spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[OTHER_POOL]), later);
+	spill_ordered_pool_alive(later, &handles[DEVICES_POOL]);
+	assert_ptr_equal(spill_ordered_handle(later), &handles[OTHER_POOL]);
 }
 
 /* A program that makes and ends pools for ever takes no more memory for them. */
