@@ -77,7 +77,7 @@ static struct spill_ordered_pool *renew_pool(const struct spill_backend *backend
 		return NULL;
 	pool->handle = handle;
 	pool->figures = (struct spill_ordered_figures){0};
-	atomic_store(&pool->closed, false);
+	atomic_store(&pool->closed, 0);
 	return pool;
 }
 
