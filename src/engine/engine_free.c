@@ -9,6 +9,7 @@
 #include "contexts.h"
 #include "deferred.h"
 #include "engine.h"
+#include "engine_ordered.h"
 #include "exchange.h"
 #include "launch_access.h"
 #include "gate.h"
@@ -214,6 +215,8 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	}
 	spill_deferred_context_ended(context_end);
 	spill_ordered_context_ended(context_end);
+	if (backend->pools && backend->pools->outlive_contexts && !spill_capture_any())
+		spill_ordered_give_back(backend);
 	spill_shared_chunks_context_ended(context_end);
 	if (!backend->pools || !backend->pools->outlive_contexts)
 		spill_vendor_pool_device_ended(backend, context_end->device);

@@ -62,26 +62,51 @@ static struct spill_ordered_pool *find_pool(const struct spill_backend *backend,
 	return pool;
 }
 
+/*
+ * An ended pool without segments, as a new one. A caller that walks the pools may look at it: its
+ * device and its frees stay. pre: locked
+ */
+static struct spill_ordered_pool *renew_pool(const struct spill_backend *backend, int device,
+                                             const void *handle)
+{
+	struct spill_ordered_pool *pool = pools;
+	while (pool && (pool->handle || pool->backend != backend || pool->device != device ||
+	                !TAILQ_EMPTY(&pool->segments)))
+		pool = pool->next;
+	if (!pool)
+		return NULL;
+	pool->handle = handle;
+	pool->figures = (struct spill_ordered_figures){0};
+	atomic_store(&pool->closed, false);
+	return pool;
+}
+
+/* pre: locked */
+static struct spill_ordered_pool *make_pool(const struct spill_backend *backend, int device,
+                                            const void *handle)
+{
+	struct spill_ordered_pool *pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return NULL;
+	pool->backend = backend;
+	pool->device = device;
+	pool->handle = handle;
+	TAILQ_INIT(&pool->segments);
+	pool->next = pools;
+	atomic_store(&pools, pool);
+	return pool;
+}
+
 struct spill_ordered_pool *spill_ordered_pool_made(const struct spill_backend *backend, int device,
                                                    const void *handle)
 {
-	struct spill_ordered_pool *made = calloc(1, sizeof(*made));
-	if (!made)
-		return NULL;
-	made->backend = backend;
-	made->device = device;
-	made->handle = handle;
-	TAILQ_INIT(&made->segments);
 	pthread_mutex_lock(&lock);
 	struct spill_ordered_pool *pool = find_pool(backend, handle);
-	if (!pool) {
-		pool = made;
-		made->next = pools;
-		atomic_store(&pools, made);
-	}
+	if (!pool)
+		pool = renew_pool(backend, device, handle);
+	if (!pool)
+		pool = make_pool(backend, device, handle);
 	pthread_mutex_unlock(&lock);
-	if (pool != made)
-		free(made);
 	return pool;
 }
 
@@ -113,7 +138,9 @@ struct spill_ordered_pool *spill_ordered_next(const struct spill_ordered_pool *p
 
 void spill_ordered_pool_close(struct spill_ordered_pool *pool)
 {
+	pthread_mutex_lock(&lock);
 	atomic_fetch_add(&pool->closed, 1);
+	pthread_mutex_unlock(&lock);
 }
 
 bool spill_ordered_pool_is_closed(const struct spill_ordered_pool *pool)
@@ -212,6 +239,7 @@ static struct spill_placement *begin_block(const struct spill_ordered_pool *pool
 	                                       .device = pool->device,
 	                                       .context = (void *)order->context,
 	                                       .ptr = block->range->at,
+	                                       .order = *order,
 	                                       .bytes = bytes};
 	return &block->base;
 }
@@ -257,17 +285,6 @@ static void give_range(struct spill_range *range, struct spill_free_ranges *set,
 	spill_free_ranges_give(range, set, &segment->pool->frees.settled[segment->kind], number);
 }
 
-/* The memory is the process's, so the end of a context does not end it. */
-static void release(struct spill_placement *placement, bool context_ended)
-{
-	struct spill_range *range = ((struct block *)placement)->range;
-	const struct segment *segment = range->segment;
-	pthread_mutex_lock(&lock);
-	give_range(range, &segment->pool->frees.settled[segment->kind], 0);
-	pthread_mutex_unlock(&lock);
-	free(placement);
-}
-
 void spill_ordered_free(struct spill_placement *placement, const struct spill_stream_order *order, int device)
 {
 	struct spill_range *range = ((struct block *)placement)->range;
@@ -280,6 +297,16 @@ void spill_ordered_free(struct spill_placement *placement, const struct spill_st
 		give_range(range, set, spill_stream_frees_count());
 	pthread_mutex_unlock(&lock);
 	free(placement);
+}
+
+/*
+ * The memory is the process's, so the end of a context does not end it. The range may have been
+ * taken behind work of its order.
+ */
+static void release(struct spill_placement *placement, bool context_ended)
+{
+	const struct spill_stream_order order = placement->order;
+	spill_ordered_free(placement, &order, placement->device);
 }
 
 void spill_ordered_stream_ended(const struct spill_backend *backend, const void *stream)
@@ -306,12 +333,13 @@ void spill_ordered_done(const struct spill_backend *backend, const struct spill_
 	pthread_mutex_unlock(&lock);
 }
 
-/* The work of the context has ended with it. */
 void spill_ordered_context_ended(const struct spill_context_end *end)
 {
-	const struct spill_stream_order whole = {NULL, end->context};
-	if (end->context)
-		spill_ordered_done(end->backend, &whole, UINT64_MAX);
+	pthread_mutex_lock(&lock);
+	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		if (pool->backend == end->backend)
+			spill_stream_frees_context_ended(&pool->frees, end);
+	pthread_mutex_unlock(&lock);
 }
 
 void spill_ordered_idle(const struct spill_backend *backend, int device, uint64_t number)
@@ -334,6 +362,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 uint64_t spill_ordered_segment_bytes(uint64_t bytes)
 {
 	uint64_t least = kind_of(bytes) == SPILL_SMALL_RANGES ? SMALL_SEGMENT : SEGMENT;
+	if (bytes > UINT64_MAX - SPILL_ORDERED_CHUNK)
+		return bytes; /* no place makes it */
 	return spill_max(least, round_up(bytes, SPILL_ORDERED_CHUNK));
 }
 
@@ -373,20 +403,31 @@ static unsigned live_spans(const struct spill_chunked *chunked, unsigned index,
 	return 1;
 }
 
+/* pre: locked */
+static void link_segment(struct segment *segment)
+{
+	struct spill_ordered_pool *pool = segment->pool;
+	segment->chunked->owner = segment;
+	segment->chunked->live = live_spans;
+	TAILQ_INSERT_TAIL(&pool->segments, segment, link);
+	segment_count++;
+	count_reserved(pool, segment->chunked->range);
+}
+
 bool spill_ordered_add(struct spill_ordered_pool *pool, struct spill_chunked *chunked, uint64_t bytes)
 {
 	struct segment *segment = calloc(1, sizeof(*segment));
 	if (!segment)
 		return false;
 	*segment = (struct segment){.chunked = chunked, .pool = pool, .kind = kind_of(bytes)};
-	chunked->owner = segment;
-	chunked->live = live_spans;
 	pthread_mutex_lock(&lock);
-	TAILQ_INSERT_TAIL(&pool->segments, segment, link);
-	segment_count++;
-	count_reserved(pool, chunked->range);
+	bool closed = spill_ordered_pool_is_closed(pool);
+	if (!closed)
+		link_segment(segment);
 	pthread_mutex_unlock(&lock);
-	return true;
+	if (closed)
+		free(segment);
+	return !closed;
 }
 
 /* Nobody sees it any more. A move may look at it until the chunks are delisted. pre: locked */
@@ -410,8 +451,7 @@ struct spill_placement *spill_ordered_open(struct spill_chunked *chunked, uint64
 	struct block *block = calloc(1, sizeof(*block));
 	pthread_mutex_lock(&lock);
 	struct spill_free_ranges *settled = &pool->frees.settled[segment->kind];
-	/* A pool that closes from here on finds the segment, and tells it. */
-	if (block && !spill_ordered_pool_is_closed(pool))
+	if (block)
 		segment->first = spill_free_ranges_add(settled, chunked->base.ptr, chunked->range, segment);
 	if (segment->first)
 		begin_use(pool, block, spill_free_ranges_cut(segment->first, bytes));

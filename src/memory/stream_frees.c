@@ -9,7 +9,9 @@
 /* The frees of one stream, or of no stream. */
 struct spill_stream_free_list {
 	struct spill_stream_order order;
-	int device; /* of its context */
+	int device;          /* of its context */
+	uint64_t generation; /* of the last free (context_end.h) */
+	uint64_t turn;       /* of the last mark that was tried for it; 0: none */
 	struct spill_free_ranges ranges[SPILL_RANGE_KINDS];
 	struct spill_stream_free_list *next;
 };
@@ -62,6 +64,7 @@ struct spill_free_ranges *spill_stream_frees_make(struct spill_stream_frees *fre
 		return NULL;
 	list->order = *order;
 	list->device = device;
+	list->generation = spill_context_generation();
 	return &list->ranges[kind];
 }
 
@@ -75,14 +78,27 @@ uint64_t spill_stream_frees_number(void)
 	return atomic_load(&last_number);
 }
 
+static void settle(struct spill_stream_frees *frees, struct spill_stream_free_list *list, uint64_t number)
+{
+	for (int kind = 0; kind < SPILL_RANGE_KINDS; kind++)
+		spill_free_ranges_settle(&list->ranges[kind], &frees->settled[kind], number);
+}
+
 void spill_stream_frees_done(struct spill_stream_frees *frees, const struct spill_stream_order *order,
                              uint64_t number)
 {
 	for (struct spill_stream_free_list *list = frees->lists; list; list = list->next)
-		for (int kind = 0; kind < SPILL_RANGE_KINDS; kind++)
-			if ((!order->context || list->order.context == order->context) &&
-			    (!order->stream || list->order.stream == order->stream))
-				spill_free_ranges_settle(&list->ranges[kind], &frees->settled[kind], number);
+		if ((!order->context || list->order.context == order->context) &&
+		    (!order->stream || list->order.stream == order->stream))
+			settle(frees, list, number);
+}
+
+void spill_stream_frees_context_ended(struct spill_stream_frees *frees, const struct spill_context_end *end)
+{
+	for (struct spill_stream_free_list *list = frees->lists; list; list = list->next)
+		if (spill_context_end_covers(end, end->backend, list->device, list->order.context,
+		                             list->generation))
+			settle(frees, list, UINT64_MAX);
 }
 
 void spill_stream_frees_stream_ended(struct spill_stream_frees *frees, const void *stream)
@@ -94,35 +110,49 @@ void spill_stream_frees_stream_ended(struct spill_stream_frees *frees, const voi
 
 /* -- marks. pre: this thread has set frees->marking, and holds no lock ------------------------- */
 
-/* True: the mark has passed, or its context has ended. Its event is gone. */
+/*
+ * True: the mark has passed, or its context has ended. Its event is gone. While the context ends, the
+ * event may not exist any more.
+ */
 static bool has_passed(const struct spill_backend *backend, const struct spill_free_mark *mark)
 {
 	if (spill_contexts_birth(backend, mark->context) != mark->birth)
 		return true;
-	if (!backend->events->passed(mark->device, mark->context, mark->event))
+	if (spill_context_ending(backend, mark->device, mark->context, mark->generation) ||
+	    !backend->events->passed(mark->device, mark->context, mark->event))
 		return false;
-	backend->events->destroy(mark->device, mark->context, mark->event);
+	if (!spill_context_dead(backend, mark->device, mark->context, mark->generation))
+		backend->events->destroy(mark->device, mark->context, mark->event);
 	return true;
 }
 
 static bool place_mark(const struct spill_backend *backend, struct spill_free_mark *mark)
 {
+	mark->generation = spill_context_generation();
 	mark->birth = spill_contexts_birth(backend, mark->context);
 	mark->number = spill_stream_frees_number();
-	return mark->birth && !backend->moves->mark(mark->device, mark->context, &mark->event);
+	return mark->birth && !spill_context_ending(backend, mark->device, mark->context, 0) &&
+	       !backend->moves->mark(mark->device, mark->context, &mark->event);
 }
 
-/* The context of some frees. pre: locked */
-static bool choose_context(const struct spill_stream_frees *frees, struct spill_free_mark *mark)
+/*
+ * The context of some frees. The contexts take turns. One that is not known has ended: no mark can be
+ * behind frees in it. pre: locked
+ */
+static bool choose_context(struct spill_stream_frees *frees, const struct spill_backend *backend,
+                           struct spill_free_mark *mark)
 {
-	const struct spill_stream_free_list *list = frees->lists;
-	while (list && is_empty(list))
-		list = list->next;
+	struct spill_stream_free_list *chosen = NULL;
+	for (struct spill_stream_free_list *list = frees->lists; list; list = list->next)
+		if (!is_empty(list) && (!chosen || list->turn < chosen->turn) &&
+		    spill_contexts_birth(backend, list->order.context))
+			chosen = list;
 	*mark = (struct spill_free_mark){0};
-	if (!list)
+	if (!chosen)
 		return false;
-	mark->context = (void *)list->order.context;
-	mark->device = list->device;
+	chosen->turn = ++frees->turns;
+	mark->context = (void *)chosen->order.context;
+	mark->device = chosen->device;
 	return true;
 }
 
@@ -134,7 +164,7 @@ bool spill_stream_frees_look(struct spill_stream_frees *frees, const struct spil
 		return false;
 	pthread_mutex_lock(lock);
 	struct spill_free_mark mark = frees->mark;
-	bool begin = !frees->marking && (mark.event || choose_context(frees, &mark));
+	bool begin = !frees->marking && (mark.event || choose_context(frees, backend, &mark));
 	frees->marking |= begin;
 	pthread_mutex_unlock(lock);
 	if (!begin)

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "backend.h"
+#include "context_end.h"
 #include "free_ranges.h"
 #include "placement.h"
 
@@ -28,6 +29,7 @@ struct spill_free_mark {
 	void *event, *context;
 	int device;
 	uint64_t birth, number;
+	uint64_t generation; /* of the event (context_end.h) */
 };
 
 /* All zero: no ranges. */
@@ -35,7 +37,8 @@ struct spill_stream_frees {
 	struct spill_free_ranges settled[SPILL_RANGE_KINDS];
 	struct spill_stream_free_list *lists;
 	struct spill_free_mark mark;
-	bool marking; /* a thread calls the vendor about the mark */
+	bool marking;   /* a thread calls the vendor about the mark */
+	uint64_t turns; /* marks that were tried */
 };
 
 /* The ranges that were freed in that order. NULL: none. pre: locked */
@@ -58,6 +61,9 @@ uint64_t spill_stream_frees_number(void);
  */
 void spill_stream_frees_done(struct spill_stream_frees *frees, const struct spill_stream_order *order,
                              uint64_t number);
+
+/* The work of the context has ended with it. Frees in a later context of that handle stay. pre: locked */
+void spill_stream_frees_context_ended(struct spill_stream_frees *frees, const struct spill_context_end *end);
 
 /* A later stream may have the handle, and no order with these frees. pre: locked */
 void spill_stream_frees_stream_ended(struct spill_stream_frees *frees, const void *stream);

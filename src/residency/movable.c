@@ -314,5 +314,6 @@ void spill_movable_reset(void)
 	atomic_store(&forbidden, NULL);
 	atomic_store(&exports, NULL);
 	atomic_store(&noted, NULL);
+	atomic_store(&interposes, UNKNOWN);
 	spill_hazard_scan_reset();
 }

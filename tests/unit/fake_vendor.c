@@ -41,6 +41,7 @@ static unsigned copied;
 static struct event {
 	bool alive, asked;
 	const bool *passed; /* NULL: as the copies say */
+	const void *context;
 	unsigned until;
 } events[EVENTS];
 
@@ -491,12 +492,13 @@ static int no_pool(int device, void **pool)
 
 /* -- events and copies ------------------------------------------------------------------------- */
 
-static void *new_event(const bool *passed)
+static void *new_event(const void *context, const bool *passed)
 {
 	struct event *event = events;
 	while (event->alive)
 		event++;
-	*event = (struct event){.alive = true, .passed = passed, .until = fake_vendor.copies};
+	*event =
+	    (struct event){.alive = true, .passed = passed, .context = context, .until = fake_vendor.copies};
 	fake_vendor.events++;
 	return event;
 }
@@ -504,7 +506,7 @@ static void *new_event(const bool *passed)
 void *fake_vendor_event(const bool *passed)
 {
 	pthread_mutex_lock(&lock);
-	void *event = new_event(passed);
+	void *event = new_event(NULL, passed);
 	pthread_mutex_unlock(&lock);
 	return event;
 }
@@ -512,14 +514,26 @@ void *fake_vendor_event(const bool *passed)
 TAKES(event_record, (int device, void *context, void *stream, bool per_thread, void **event),
       (device, context, stream, per_thread, event))
 {
-	*event = new_event(NULL);
+	*event = new_event(context, NULL);
 	return 0;
 }
 
 /* Behind all work of the context, which is copies alone. */
-static int mark(int device, void *context, void **event)
+TAKES(mark, (int device, void *context, void **event), (device, context, event))
 {
-	return event_record(device, context, NULL, false, event);
+	if (context && context == fake_vendor.dead_context)
+		return bad();
+	fake_vendor.marks++;
+	fake_vendor.marked_context = context;
+	*event = new_event(context, fake_vendor.marks_pass);
+	return 0;
+}
+
+/* pre: locked */
+static void use_event(const struct event *event)
+{
+	if (!event->alive || (event->context && event->context == fake_vendor.dead_context))
+		fake_vendor.broken++;
 }
 
 /* Not at the first look. */
@@ -527,6 +541,7 @@ static bool event_passed(int device, void *context, void *handle)
 {
 	struct event *event = handle;
 	pthread_mutex_lock(&lock);
+	use_event(event);
 	bool passed = event->passed ? *event->passed : event->asked && !fake_vendor.stuck;
 	fake_vendor.queries++;
 	event->asked = true;
@@ -539,6 +554,7 @@ static bool event_passed(int device, void *context, void *handle)
 static void event_destroy(int device, void *context, void *event)
 {
 	pthread_mutex_lock(&lock);
+	use_event(event);
 	fake_vendor.events--;
 	((struct event *)event)->alive = false;
 	pthread_mutex_unlock(&lock);

@@ -40,7 +40,9 @@ struct fake_vendor {
 	bool release_fails; /* that of a handle as well */
 	int failure;        /* of a call that is told to fail, unless it makes memory */
 	int wait_result;
-	bool stuck; /* events do not pass */
+	bool stuck;               /* events do not pass */
+	const bool *marks_pass;   /* not NULL: marks pass when it says so */
+	const void *dead_context; /* has ended: no vendor forgives a call for its events */
 	bool no_pools;
 	uint64_t next_handle;    /* not 0: the value of the next handle */
 	void (*meanwhile)(void); /* another thread's doing, once, while a mapping is being made */
@@ -56,8 +58,9 @@ struct fake_vendor {
 
 	/* What was called. */
 	unsigned broken; /* what no vendor would forgive */
-	unsigned copies, waits, waits_failed, queries;
-	unsigned most_under_way; /* copies, at an unmapping */
+	unsigned copies, waits, waits_failed, queries, marks;
+	const void *marked_context; /* of the last mark */
+	unsigned most_under_way;    /* copies, at an unmapping */
 	uint64_t prefetched;
 	void *copier_context;              /* of the last copy */
 	struct fake_pool pool[FAKE_POOLS]; /* in the order they were made */

@@ -233,7 +233,7 @@ static int begin(void **state)
 	fake_clock.tick_ns = 1000;
 	set_capturing(false);
 	clearenv();
-	USE_FAKE_OBJECTS({0, 0, ""});
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
 	note_count = copy_count = 0;
 	memset(&vendor, 0, sizeof(vendor));
 	vendor.devices = 1;
@@ -610,12 +610,36 @@ TEST(a_library_that_is_mapped_later)
 	vendor.used = TOTAL;
 	assert_true(wanted(GIB));
 	assert_true(spill_movable_may_move(&backend, 0));
-	USE_FAKE_OBJECTS({0, 0, ""}, {0, 0, "/x/libnvoptix.so.1"});
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""}, {0, 0, "/x/libnvoptix.so.1"});
 	assert_false(spill_movable_may_move(&backend, 0));
 	assert_false(wanted(GIB));
 	noted(1, "OptiX launches");
-	USE_FAKE_OBJECTS({0, 0, ""});
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
 	assert_true(spill_movable_may_move(&backend, 0));
+}
+
+TEST(a_library_that_is_not_preloaded)
+{
+	USE_FAKE_OBJECTS({0, 0, ""}, {0, 0, "/lib/libm.so.6"}, {0, 0, "/lib/libc.so.6"},
+	                 {0, SIZE_MAX, "/x/libspill.so"});
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_false(wanted(GIB));
+	noted(1, "libspill is not preloaded");
+	assert_false(spill_movable_may_move(&backend, 0));
+	spill_movable_reset();
+	USE_FAKE_OBJECTS({0, 0, ""}, {0, SIZE_MAX, "/x/libspill.so"}, {0, 0, "/lib/libc.so.6"});
+	assert_true(wanted(GIB));
+}
+
+/* Without a limit they are in no account. The driver is asked, and its answer counts. */
+TEST(bytes_that_pools_serve_count)
+{
+	fake_clock.tick_ns = 0;
+	assert_false(wanted(2 * MIB));
+	vendor.used = TOTAL;
+	assert_false(wanted(2 * MIB)); /* the look is young, and this process has taken nothing */
+	spill_movable_pool_served(0, TOTAL / 2);
+	assert_true(wanted(2 * MIB));
 }
 
 TEST(what_is_forbidden_stays_forbidden)
