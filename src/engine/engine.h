@@ -87,6 +87,12 @@ static inline uint64_t *spill_engine_out(const struct spill_request *request)
 /* One name for each stream: stream 0 and the calling thread's own stream have different names. */
 const void *spill_engine_stream(const struct spill_request *request);
 
+/*
+ * A device got access to a pool of another device. It gets access to that device's spilled memory,
+ * which can be the pool's.
+ */
+void spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user);
+
 /* The outermost call above this request, as the log names it; its return address. */
 const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);

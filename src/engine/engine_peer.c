@@ -100,6 +100,25 @@ static bool describe_pair(const struct spill_request *request, const struct spil
 	return backend->devices->current(&pair->user.device, &pair->user.context);
 }
 
+static void add_pair(const struct spill_peer_pair *pair)
+{
+	if (spill_peer_add(pair)) {
+		grant_existing(pair);
+		spill_vendor_pool_allow(pair->backend, pair->owner.device, pair->user.device);
+	} else {
+		spill_note("peer",
+		           "too many pairs of peer devices: this access does not include spilled memory");
+	}
+}
+
+void spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user)
+{
+	add_pair(&(struct spill_peer_pair){.backend = backend,
+	                                   .owner = {owner, NULL},
+	                                   .user = {user, NULL},
+	                                   .generation = spill_context_generation()});
+}
+
 bool spill_engine_peer(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
@@ -110,14 +129,9 @@ bool spill_engine_peer(struct spill_request *request)
 	}
 	if (request->result || !describe_pair(request, backend, &pair))
 		return false;
-	if (!request->mode) {
+	if (request->mode)
+		add_pair(&pair);
+	else
 		spill_peer_remove(&pair);
-	} else if (spill_peer_add(&pair)) {
-		grant_existing(&pair);
-		spill_vendor_pool_allow(pair.backend, pair.owner.device, pair.user.device);
-	} else {
-		spill_note("peer",
-		           "too many pairs of peer devices: this access does not include spilled memory");
-	}
 	return false;
 }

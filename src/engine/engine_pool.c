@@ -40,14 +40,30 @@ static void share_segments(struct spill_ordered_pool *pool, const struct spill_r
 	spill_mover_unlock();
 }
 
+/* Its memory can have spilled, and more of it can do so later. */
+static void share_spilled(const struct spill_request *request, const struct spill_backend *backend)
+{
+	int owner = spill_vendor_pool_device(backend, request->pool, -1);
+	if (owner < 0 || spill_vendor_pool_place(backend, request->pool) != SPILL_PLACE_DEVICE)
+		return;
+	for (unsigned access = 0; access < request->mode; access++) {
+		int user = backend->pools->share_device(request->properties, access);
+		if (user >= 0 && user != owner)
+			spill_engine_pool_shared(backend, owner, user);
+	}
+}
+
 static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
 	int device = pool ? -1 : spill_vendor_pool_default_of(backend, request->pool);
 	if (device >= 0)
 		pool = spill_ordered_pool_made(backend, device, request->pool);
-	if (pool && backend->pools->share)
+	if (!backend->pools->share)
+		return;
+	if (pool)
 		share_segments(pool, request, backend);
+	share_spilled(request, backend);
 }
 
 /* HIP numbers the attributes alike (hip_runtime_api.h, hipMemPoolAttr). Their values have 64 bits. */
@@ -107,6 +123,7 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 	}
 }
 
+/* The vendor has refused to end it. */
 static void revive_pool(const struct spill_request *request)
 {
 	spill_vendor_pool_alive(request->destroyed.vendor, request->pool);

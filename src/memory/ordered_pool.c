@@ -161,15 +161,6 @@ struct spill_chunked *spill_ordered_next_closed(struct spill_ordered_pool *pool)
 	return segment ? segment->chunked : NULL;
 }
 
-void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
-{
-	pthread_mutex_lock(&lock);
-	/* Meanwhile the record can be another pool's. */
-	if (pool && !pool->handle && !find_pool(pool->backend, handle))
-		pool->handle = handle;
-	pthread_mutex_unlock(&lock);
-}
-
 struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
@@ -178,6 +169,14 @@ struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *
 		pool->handle = NULL;
 	pthread_mutex_unlock(&lock);
 	return pool;
+}
+
+void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	if (pool && !pool->handle && !find_pool(pool->backend, handle))
+		pool->handle = handle;
+	pthread_mutex_unlock(&lock);
 }
 
 /* -- taking ------------------------------------------------------------------------------------ */
@@ -228,7 +227,11 @@ static void count_reserved(struct spill_ordered_pool *pool, uint64_t bytes)
 static void begin_use(struct spill_ordered_pool *pool, struct block *block, struct spill_range *range)
 {
 	block->range = range;
-	((struct segment *)range->segment)->in_use++;
+	struct segment *segment = range->segment;
+	segment->in_use++;
+	/* Launches name memory by its address, and so it is known how far they reach (shim/hints.c). */
+	if (segment->kind == SPILL_LARGE_RANGES)
+		spill_chunk_map_buffer(range->at, range->bytes);
 	count_used(pool, range->bytes);
 }
 
@@ -452,8 +455,7 @@ struct spill_placement *spill_ordered_open(struct spill_chunked *chunked, uint64
 	struct block *block = calloc(1, sizeof(*block));
 	pthread_mutex_lock(&lock);
 	struct spill_free_ranges *settled = &pool->frees.settled[segment->kind];
-	/* A pool that closes from here on finds the segment, and tells it. */
-	if (block && !spill_ordered_pool_is_closed(pool))
+	if (block)
 		segment->first = spill_free_ranges_add(settled, chunked->base.ptr, chunked->range, segment);
 	if (segment->first)
 		begin_use(pool, block, spill_free_ranges_cut(segment->first, bytes));

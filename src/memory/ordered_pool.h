@@ -72,8 +72,8 @@ bool spill_ordered_add(struct spill_ordered_pool *pool, struct spill_chunked *se
 
 /*
  * Opens an added segment for all requests, and takes the first range of it. From then on another
- * thread may end the segment once the range is free. NULL: no memory, or the pool has closed. Then
- * the segment is the caller's again.
+ * thread may end the segment once the range is free. NULL: no memory, and the segment is the
+ * caller's again.
  */
 struct spill_placement *spill_ordered_open(struct spill_chunked *segment, uint64_t bytes,
                                            const struct spill_stream_order *order);

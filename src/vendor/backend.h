@@ -139,9 +139,11 @@ struct spill_vendor_pools {
 	int (*device_default)(int device, void **pool);
 	/* Reads the vendor's structure of properties. Sets *device if the place is DEVICE. */
 	enum spill_place (*place)(const void *properties, int *device);
-	bool (*exportable)(const void *properties); /* this one and `share`: NULL on HIP */
+	bool (*exportable)(const void *properties); /* this one and `share…`: NULL on HIP */
 	/* Gives a range the access of one of the vendor's descriptions for a pool. */
 	int (*share)(const void *descriptions, unsigned index, uint64_t va, uint64_t bytes);
+	/* The device that such a description gives access to; -1: none. */
+	int (*share_device)(const void *descriptions, unsigned index);
 };
 
 /* `device`, `context`: of the stream. */

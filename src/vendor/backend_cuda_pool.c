@@ -165,6 +165,14 @@ static int pool_share(const void *descriptions, unsigned index, uint64_t va, uin
 	return spill_cuda.cuMemSetAccess(va, bytes, (const CUmemAccessDesc *)descriptions + index, 1);
 }
 
+static int pool_share_device(const void *descriptions, unsigned index)
+{
+	const CUmemAccessDesc *access = (const CUmemAccessDesc *)descriptions + index;
+	bool gives = access->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	             access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	return gives ? access->location.id : -1;
+}
+
 const struct spill_vendor_pools spill_cuda_pools = {
     .outlive_contexts = true,
     .create = pool_create,
@@ -181,6 +189,7 @@ const struct spill_vendor_pools spill_cuda_pools = {
     .place = pool_place,
     .exportable = pool_exportable,
     .share = pool_share,
+    .share_device = pool_share_device,
 };
 
 int spill_cuda_graph_reserved(int device, uint64_t *bytes)

@@ -18,7 +18,7 @@ static _Atomic unsigned pair_count;
 
 bool spill_peer_is(const struct spill_peer_side *side, int device, const void *context)
 {
-	return context ? side->context == context : side->device == device;
+	return context && side->context ? side->context == context : side->device == device;
 }
 
 /* Finds the next pair, from *index on, whose memory is the owner's. Moves *index behind it. */
@@ -37,6 +37,11 @@ static bool next_pair(const struct spill_backend *backend, int device, const voi
 	return hit;
 }
 
+static bool is_same(const struct spill_peer_side *one, const struct spill_peer_side *other)
+{
+	return one->context == other->context && (one->context || one->device == other->device);
+}
+
 /* pre: locked. The slot of the pair, or a free one. NULL: all are taken */
 static struct spill_peer_pair *slot_for(const struct spill_peer_pair *wanted)
 {
@@ -45,9 +50,8 @@ static struct spill_peer_pair *slot_for(const struct spill_peer_pair *wanted)
 		struct spill_peer_pair *pair = &pairs[i];
 		if (!pair->backend)
 			unused = unused ? unused : pair;
-		else if (pair->backend == wanted->backend &&
-		         spill_peer_is(&pair->owner, wanted->owner.device, wanted->owner.context) &&
-		         spill_peer_is(&pair->user, wanted->user.device, wanted->user.context))
+		else if (pair->backend == wanted->backend && is_same(&pair->owner, &wanted->owner) &&
+		         is_same(&pair->user, &wanted->user))
 			return pair;
 	}
 	return unused;
@@ -118,7 +122,8 @@ int spill_peer_wait(const struct spill_backend *backend, int device, void *conte
 	struct spill_peer_pair pair;
 	int result = backend->devices->wait(device, context);
 	for (unsigned index = 0; !result && next_pair(backend, device, context, &index, &pair);)
-		backend->devices->wait(pair.user.device, pair.user.context);
+		if (pair.user.context || !backend->contexts)
+			backend->devices->wait(pair.user.device, pair.user.context);
 	return result;
 }
 

@@ -11,7 +11,7 @@
 
 struct spill_placement;
 
-/* One side of a pair. The context is NULL on HIP. */
+/* One side of a pair. The context is NULL on HIP, and where a pool is shared. */
 struct spill_peer_side {
 	int device;
 	void *context;
@@ -23,7 +23,7 @@ struct spill_peer_pair {
 	uint64_t generation; /* when the pair was made */
 };
 
-/* True if this side is `context`, or without contexts (NULL) that device. */
+/* True if this side is `context`; if it or the side has no context, that device. */
 bool spill_peer_is(const struct spill_peer_side *side, int device, const void *context);
 
 /* False: the table is full. A pair that is already there counts once. */
@@ -50,7 +50,7 @@ void spill_peer_placed(const struct spill_placement *placement);
 unsigned spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
 
 /*
- * Waits for all work of the owner, and of the devices with peer access to its memory. Returns the
+ * Waits for all work of the owner, and of the contexts with peer access to its memory. Returns the
  * vendor's error of the owner's wait. A peer that cannot be waited for is dead and runs no work.
  * pre: nothing captures (spill_capture_any)
  */

@@ -58,7 +58,10 @@ static struct shared {
 
 static CUmemoryPool pools[26];
 static CUcontext primary, made;
-static CUfunction fill_kernel, verify_kernel, hold_kernel;
+static struct code {
+	CUfunction fill, verify, hold;
+} codes[2]; /* of device 0; of device 1 */
+static const char *kernels;
 static CUstream own, other, peer, stream;
 static bool per_thread;
 static uint64_t seeds;
@@ -68,6 +71,12 @@ static void must(CUresult result)
 {
 	if (result)
 		exit(64);
+}
+
+/* The kernels for the stream. */
+static const struct code *code(void)
+{
+	return &codes[peer && stream == peer];
 }
 
 static uint64_t size_of(const char *text)
@@ -93,7 +102,7 @@ static CUresult each_kernel(struct group *group, CUfunction function, uint64_t e
 		void *behind[] = {&group->address[i], &words, &seed, &extra};
 		void *before[] = {&extra, &group->address[i], &words, &seed};
 
-		result = launch(function, function == hold_kernel ? before : behind);
+		result = launch(function, function == code()->hold ? before : behind);
 	}
 	return result;
 }
@@ -301,6 +310,16 @@ static CUresult info(void)
 	return result;
 }
 
+static void load(struct code *code)
+{
+	CUmodule module;
+
+	must(cuModuleLoad(&module, kernels));
+	must(cuModuleGetFunction(&code->fill, module, "fill"));
+	must(cuModuleGetFunction(&code->verify, module, "verify"));
+	must(cuModuleGetFunction(&code->hold, module, "hold_fill"));
+}
+
 static CUresult choose_peer(void)
 {
 	CUcontext context;
@@ -308,8 +327,10 @@ static CUresult choose_peer(void)
 	per_thread = false;
 	must(cuDevicePrimaryCtxRetain(&context, 1));
 	must(cuCtxSetCurrent(context));
-	if (!peer)
+	if (!peer) {
 		must(cuStreamCreate(&peer, 1));
+		load(&codes[1]);
+	}
 	stream = peer;
 	return CUDA_SUCCESS;
 }
@@ -370,12 +391,12 @@ static CUresult run_word(const char *word, const char *first, const char *second
 	if (!strcmp(word, "alloc") || !strcmp(word, "plain"))
 		return alloc(group, second, third, fourth, word[0] == 'p');
 	if (!strcmp(word, "fill"))
-		return fill(group, fill_kernel, 0);
+		return fill(group, code()->fill, 0);
 	if (!strcmp(word, "verify"))
-		return each_kernel(group, verify_kernel, (uint64_t)&shared->mismatches);
+		return each_kernel(group, code()->verify, (uint64_t)&shared->mismatches);
 	if (!strcmp(word, "hold")) {
 		atomic_store(&shared->go, 0);
-		return fill(group, hold_kernel, (uint64_t)&shared->go);
+		return fill(group, code()->hold, (uint64_t)&shared->go);
 	}
 	if (!strcmp(word, "go")) {
 		atomic_store(&shared->go, 1);
@@ -428,18 +449,15 @@ static void run(const char *text)
 
 int main(int argc, char **argv)
 {
-	CUmodule module;
 	void *pinned;
 
 	if (argc < 2)
 		return 64;
+	kernels = argv[1];
 	must(cuInit(0));
 	must(cuDevicePrimaryCtxRetain(&primary, 0));
 	must(cuCtxSetCurrent(primary));
-	must(cuModuleLoad(&module, argv[1]));
-	must(cuModuleGetFunction(&fill_kernel, module, "fill"));
-	must(cuModuleGetFunction(&verify_kernel, module, "verify"));
-	must(cuModuleGetFunction(&hold_kernel, module, "hold_fill"));
+	load(&codes[0]);
 	must(cuMemHostAlloc(&pinned, sizeof(*shared), CU_MEMHOSTALLOC_DEVICEMAP));
 	must(cuStreamCreate(&own, 1));
 	must(cuStreamCreate(&other, 1));

@@ -161,6 +161,17 @@ class Pools(SegmentCase):
                 records = [r for r in self.checked_records() if r["kind"] == "alloc" and r["api"] == "cuMemAllocFromPoolAsync"]
                 self.assertEqual(({r["place"] for r in records}, {r["dev"] for r in records}), (places, {0}))
 
+    def test_a_shared_one_is_shared_where_it_spills(self):
+        """The other device needs no peer access: before the memory spills, and after."""
+        for size in ("24m:5", "100k:800"):
+            for words in (f"share:p alloc:a:{size}:p", f"alloc:a:{size}:p share:p"):
+                for chain in ("split", "managed", "host"):
+                    with self.subTest(words, chain=chain):
+                        self.good(self.ordered(f"pool:p:device plain:x:24m {words} fill:a sync stream:peer verify:a fill:a verify:a sync stream:own verify:a sync "
+                                               "free:a sync sfree:x", vram="96MiB", SPILL_MOVABLE_ENABLE="off", SPILL_OOM_CHAIN=chain,
+                                               SPILL_SIM_DEVICES="2"))
+                        self.assertIn(chain, {r["place"] for r in self.checked_records() if r["kind"] == "alloc"})
+
     def test_a_rule_keeps_it_with_the_driver(self):
         policy = self.folder / "rules.conf"
         policy.write_text("[rule here]\napi = cuMemAllocAsync\npriority = hot\n", encoding="utf-8")

@@ -542,6 +542,54 @@ TEST(segments_are_told_oldest_first)
 		give(ranges[i], &first);
 }
 
+TEST(each_close_tells_all_segments_though_some_end_meanwhile)
+{
+	struct spill_placement *ranges[3];
+	for (unsigned i = 0; i < 3; i++)
+		ranges[i] = grow(pool, 64 * MIB, &first);
+	spill_mover_lock();
+	spill_ordered_pool_close(pool);
+	assert_ptr_equal(spill_ordered_next_closed(pool), segments[0]);
+	give(ranges[0], &first);
+	spill_ordered_idle(&fake_vendor_backend, 0, spill_ordered_number());
+	struct spill_chunked *ended = spill_ordered_empty(&fake_vendor_backend, 0, pool, false);
+	assert_ptr_equal(ended, segments[0]);
+	assert_ptr_equal(spill_ordered_next_closed(pool), segments[1]);
+	assert_ptr_equal(spill_ordered_next_closed(pool), segments[2]);
+	assert_null(spill_ordered_next_closed(pool));
+	spill_ordered_pool_close(pool);
+	assert_ptr_equal(spill_ordered_next_closed(pool), segments[1]);
+	assert_ptr_equal(spill_ordered_next_closed(pool), segments[2]);
+	assert_null(spill_ordered_next_closed(pool));
+	spill_mover_unlock();
+	end_segment(ended);
+	for (unsigned i = 1; i < 3; i++)
+		give(ranges[i], &first);
+}
+
+TEST(memory_that_spilled_counts_until_it_ends)
+{
+	struct spill_placement spilled = {.backend = &fake_vendor_backend, .bytes = 1000};
+	spill_ordered_count(pool, &spilled);
+	struct spill_ordered_figures figures = spill_ordered_figures(pool);
+	assert_int_equal(figures.used, 1024);
+	assert_int_equal(figures.reserved, 1024);
+	spill_ordered_uncount(&spilled);
+	spill_ordered_uncount(&spilled);
+	figures = spill_ordered_figures(pool);
+	assert_int_equal(figures.used + figures.reserved, 0);
+	assert_int_equal(figures.most_used, 1024);
+}
+
+TEST(a_pool_that_did_not_end_has_its_handle_again)
+{
+	void *handle = spill_ordered_handle(pool);
+	assert_ptr_equal(spill_ordered_pool_ended(&fake_vendor_backend, handle), pool);
+	assert_null(spill_ordered_pool_of(&fake_vendor_backend, handle));
+	spill_ordered_pool_alive(pool, handle);
+	assert_ptr_equal(spill_ordered_pool_of(&fake_vendor_backend, handle), pool);
+}
+
 /* As a move does it: new memory, and the old one is returned. */
 static void move_to_host(struct spill_chunked *segment, unsigned index)
 {
