@@ -95,20 +95,29 @@ struct spill_range *spill_free_ranges_cut(struct spill_range *range, uint64_t wa
 	return range;
 }
 
-/* NULL: none fits, or too many looks. */
+static bool is_better(const struct spill_range *range, const struct spill_range *than)
+{
+	return !than || range->bytes < than->bytes || (range->bytes == than->bytes && range->at < than->at);
+}
+
+/*
+ * The smallest one that fits, the lowest of these. NULL: none. So a program that allocates and frees
+ * the same again gets the same addresses, and what it uses next can be foreseen. The order of the
+ * list would give it others each time.
+ */
 static struct spill_range *find_in_class(const struct spill_free_ranges *set, unsigned class, uint64_t bytes,
                                          bool (*usable)(const struct spill_range *range, uint64_t bytes),
                                          unsigned *looks)
 {
-	struct spill_range *range;
+	struct spill_range *range, *best = NULL;
 	LIST_FOREACH(range, &set->lists[class], link)
 	{
 		if ((*looks)++ == MOST_LOOKS)
-			return NULL;
-		if (range->bytes >= bytes && (!usable || usable(range, bytes)))
-			return range;
+			break;
+		if (range->bytes >= bytes && is_better(range, best) && (!usable || usable(range, bytes)))
+			best = range;
 	}
-	return NULL;
+	return best;
 }
 
 struct spill_range *spill_free_ranges_take(struct spill_free_ranges *set, uint64_t bytes,

@@ -387,6 +387,42 @@ TEST(the_smallest_that_fits_is_taken)
 	assert_int_equal(set.bytes, 0);
 }
 
+/* A step of a program: the same sizes in the same order, freed in another order. */
+static uint64_t addresses_of_a_step(struct spill_free_ranges *set)
+{
+	static const uint64_t sizes[] = {32, 96, 32, 32, 32, 32, 128, 128, 32, 64, 32, 96};
+	struct spill_range *ranges[sizeof(sizes) / sizeof(*sizes)];
+	const unsigned count = sizeof(sizes) / sizeof(*sizes);
+	uint64_t hash = 0;
+	for (unsigned i = 0; i < count; i++) {
+		ranges[i] = spill_free_ranges_take(set, sizes[i] << 20, NULL);
+		assert_non_null(ranges[i]);
+		hash = hash * 31 + ranges[i]->at;
+		if (i % 3 == 2) {
+			spill_free_ranges_give(ranges[i - 1], set, set, 0);
+			ranges[i - 1] = NULL;
+		}
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (ranges[(i * 5) % count])
+			spill_free_ranges_give(ranges[(i * 5) % count], set, set, 0);
+	return hash;
+}
+
+/* So the next accesses can be foreseen. */
+TEST(a_step_gets_the_same_addresses_as_the_last_one)
+{
+	struct spill_free_ranges set = {0};
+	struct spill_range *whole[12];
+	for (unsigned i = 0; i < 12; i++)
+		whole[i] = spill_free_ranges_add(&set, (uint64_t)(i + 1) << 30, (uint64_t)128 << 20, NULL);
+	uint64_t first = addresses_of_a_step(&set);
+	for (int step = 0; step < 5; step++)
+		assert_int_equal(addresses_of_a_step(&set), first);
+	for (unsigned i = 0; i < 12; i++)
+		spill_free_ranges_remove(whole[i]);
+}
+
 TEST(impossible_sizes_are_refused)
 {
 	struct spill_free_ranges set = {0};
