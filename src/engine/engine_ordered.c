@@ -178,14 +178,13 @@ static enum spill_substitute serve_from_new(struct spill_request *request,
 
 /*
  * A free range on the host comes to the device when a launch uses it, without a copy of dead bytes.
- * So it is better than a new segment, which other memory has to make room for. Without
- * movable.follow it would be used in place.
+ * So it is better than a new segment, which other memory has to make room for. Without movable.follow
+ * it would be used in place.
  */
 static bool serve_old_range(struct spill_request *request)
 {
 	return serve_free_range(request, false) ||
-	       (spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
-	        serve_free_range(request, true));
+	       (spill_process_policy()->movable_follow != SPILL_SWITCH_OFF && serve_free_range(request, true));
 }
 
 enum spill_substitute spill_ordered_serve(struct spill_request *request, const struct spill_backend *backend,

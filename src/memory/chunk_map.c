@@ -157,13 +157,3 @@ void spill_chunk_map_buffer(uint64_t at, uint64_t bytes)
 	if (spill_chunk_map_of(end, &entry) && entry.exact)
 		spill_chunk_map_begins(end);
 }
-
-void spill_chunk_map_continue(uint64_t address)
-{
-	struct spill_chunk_map_entry entry;
-	const union word more = {.entry = {.more = 1}};
-	if (!spill_chunk_map_of(address, &entry))
-		return;
-	for (uint64_t unit = entry.key; unit < (uint64_t)entry.key + entry.count; unit++)
-		atomic_fetch_or_explicit(word_of(unit), more.word, memory_order_relaxed);
-}

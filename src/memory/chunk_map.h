@@ -67,9 +67,6 @@ void spill_chunk_map_clear(uint64_t va, uint64_t bytes);
 /* A buffer begins at this address, because a launch has it as a parameter. */
 void spill_chunk_map_begins(uint64_t address);
 
-/* The chunk of this address continues in the one behind it, though that is another allocation's. */
-void spill_chunk_map_continue(uint64_t address);
-
 /*
  * A buffer is at [at, at + bytes), and nothing else: begins within are out of date. For allocators of
  * ours, which know their buffers.

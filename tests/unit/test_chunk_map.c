@@ -124,6 +124,45 @@ static void *works(void *argument)
 	return argument ? argument : &barrier;
 }
 
+/* What is seen of a buffer in the units of two chunks of four: . no begin, b one. */
+static void begins_are(uint64_t base, const char *wanted)
+{
+	char seen[9] = {0};
+	for (unsigned i = 0; i < 8; i++)
+		seen[i] = at(base + i * SPILL_CHUNK_MAP_UNIT).begun ? 'b' : '.';
+	assert_string_equal(seen, wanted);
+}
+
+/* An allocator of ours knows its buffers: what was noted of earlier ones in the same place is gone. */
+TEST(a_buffer_replaces_the_begins_within)
+{
+	const uint64_t base = BASE + (1ull << 36), unit = SPILL_CHUNK_MAP_UNIT, second = base + 4 * unit;
+	assert_true(spill_chunk_map_set(base, 4 * unit, false, true));
+	assert_true(spill_chunk_map_set(second, 4 * unit, false, false));
+	assert_false(at(base).exact);
+	for (unsigned i = 0; i < 8; i++)
+		spill_chunk_map_begins(base + i * unit);
+	begins_are(base, "bbbbbbbb");
+	spill_chunk_map_buffer(base, 8 * unit);
+	begins_are(base, "b.......");
+	assert_true(at(base).exact && at(second).exact && !at(base).inside && !at(second).inside);
+	spill_chunk_map_buffer(base, 5 * unit);
+	begins_are(base, "b....b..");
+	assert_true(!at(base).inside && at(second).inside);
+	spill_chunk_map_buffer(base + 5 * unit, 3 * unit);
+	begins_are(base, "b....b..");
+	spill_chunk_map_buffer(base + unit + 512, 5 * unit);
+	begins_are(base, "bb....b.");
+	assert_true(at(base).inside && at(second).inside);
+	/* A move keeps that. */
+	assert_true(spill_chunk_map_set(base, 4 * unit, true, true));
+	begins_are(base, "bb....b.");
+	assert_true(at(base).exact && at(base).inside);
+	spill_chunk_map_clear(base, 8 * unit);
+	spill_chunk_map_buffer(base, 8 * unit);
+	assert_true(nothing_at(base));
+}
+
 TEST(threads_lose_nothing)
 {
 	pthread_t threads[THREADS];
