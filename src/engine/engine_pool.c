@@ -123,10 +123,12 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 	}
 }
 
-static void revive_pool(const struct spill_request *request)
+/* The vendor has refused to end it. */
+static void keep_pool(const struct spill_request *request)
 {
 	spill_vendor_pool_alive(request->destroyed.vendor, request->pool);
-	spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
+	if (request->destroyed.ordered)
+		spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
 }
 
 /* A pool leaves the lists before it ends: afterwards another pool may have its handle. */
@@ -144,7 +146,7 @@ bool spill_engine_pool(struct spill_request *request)
 	if (request->result == 0)
 		finish_call(request, backend);
 	else if (request->op == SPILL_OP_POOL_DESTROY)
-		revive_pool(request);
+		keep_pool(request);
 	return false;
 }
 

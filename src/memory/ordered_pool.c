@@ -161,14 +161,6 @@ struct spill_chunked *spill_ordered_next_closed(struct spill_ordered_pool *pool)
 	return segment ? segment->chunked : NULL;
 }
 
-void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
-{
-	pthread_mutex_lock(&lock);
-	if (pool && !find_pool(pool->backend, handle))
-		pool->handle = handle;
-	pthread_mutex_unlock(&lock);
-}
-
 struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
@@ -177,6 +169,14 @@ struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *
 		pool->handle = NULL;
 	pthread_mutex_unlock(&lock);
 	return pool;
+}
+
+void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	if (!pool->handle && !find_pool(pool->backend, handle))
+		pool->handle = handle;
+	pthread_mutex_unlock(&lock);
 }
 
 /* -- taking ------------------------------------------------------------------------------------ */

@@ -266,6 +266,21 @@ static void close_target(struct copier *copier, const struct active_move *active
 }
 
 /*
+ * Waits for all copies by the wait that frees use (backend.h). That is exact, because the device does
+ * no other work now. An error that stays means that the context is dead, and no copy runs in it.
+ */
+static bool wait_for_context(const struct copier *copier)
+{
+	bool passed = false;
+	for (unsigned try = 0; try < TRIES && !passed; try++) {
+		passed = !copier->backend->devices->wait(copier->device, copier->context);
+		if (!passed)
+			spill_clock_sleep(1000000ull << try);
+	}
+	return passed;
+}
+
+/*
  * Copies the parts of a chunk that count. If a later copy is refused, the earlier ones must end before
  * their target is unmapped.
  */
@@ -280,7 +295,7 @@ static int copy_live(const struct copier *copier, const struct spill_move *move,
 		int result = backend->moves->copy(copier->device, copier->context, stream, to + span->offset,
 		                                  from + span->offset, span->bytes);
 		if (result && i)
-			backend->devices->wait(copier->device, copier->context);
+			wait_for_context(copier);
 		if (result)
 			return result;
 	}
@@ -307,11 +322,7 @@ static bool begin_move(struct copier *copier, struct active_move *active, struct
 	return true;
 }
 
-/*
- * Waits for the copy. Without an event, or if it does not pass for long, the context is asked by
- * the wait that frees use (backend.h). That is exact, because the device does no other work now. An
- * error that stays means that the context is dead, and no copy runs in it.
- */
+/* Waits for the copy. Without an event, or if it does not pass for long, the context is asked. */
 static bool wait_for_copy(const struct copier *copier, const struct active_move *active)
 {
 	const struct spill_backend *backend = copier->backend;
@@ -322,11 +333,7 @@ static bool wait_for_copy(const struct copier *copier, const struct active_move 
 		if (!passed && looks > SPINS)
 			spill_clock_sleep(POLL_NS);
 	}
-	for (unsigned try = 0; try < TRIES && !passed; try++) {
-		passed = !backend->devices->wait(copier->device, copier->context);
-		if (!passed)
-			spill_clock_sleep(1000000ull << try);
-	}
+	passed = passed || wait_for_context(copier);
 	if (active->event)
 		backend->events->destroy(copier->device, copier->context, active->event);
 	return passed;

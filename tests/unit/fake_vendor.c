@@ -585,6 +585,7 @@ TAKES(copy, (int device, void *context, void *stream, uint64_t to, uint64_t from
 	if (stream != context || !bytes_at(to, 0) || !bytes_at(from, 0) || bytes > at(&mappings, to)->bytes)
 		return bad();
 	fake_vendor.copier_context = context;
+	fake_vendor.copied_bytes += bytes;
 	pending[fake_vendor.copies++ % PENDING] = (struct copy){to, from, bytes};
 	return 0;
 }

@@ -61,7 +61,7 @@ struct fake_vendor {
 	unsigned copies, waits, waits_failed, queries, marks;
 	const void *marked_context; /* of the last mark */
 	unsigned most_under_way;    /* copies, at an unmapping */
-	uint64_t prefetched;
+	uint64_t prefetched, copied_bytes;
 	void *copier_context;              /* of the last copy */
 	struct fake_pool pool[FAKE_POOLS]; /* in the order they were made */
 	unsigned pools_made;

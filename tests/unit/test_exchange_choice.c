@@ -359,6 +359,75 @@ TEST(the_foreseen_must_pay_themselves)
 	verdicts("+.+..................--");
 }
 
+/*
+ * Dead chunks leave first, also before chunks that were never used: they cost no copy. They come only
+ * if they are needed, and are not in the sums of others.
+ */
+TEST(dead_chunks_leave_first_and_do_not_come)
+{
+	excess(SITE, 200);
+	for (unsigned i = 0; i < 7; i++)
+		add(64, i < 2);
+	for (unsigned i = 0; i < 48; i++)
+		use((const unsigned[]){1, 2, 3, 4, 5, 6}[i % 6], SITE);
+	need(1);
+	chunks[2].dead = true; /* used soon, as far as the history knows */
+	assert_true(choose(&reuse));
+	verdicts("+.-....");
+	assert_int_equal(chunks[2].next, UINT64_MAX);
+	assert_int_equal(chunks[2].last, UINT64_MAX);
+	/* The seventh was never used. Its key comes later, then earlier. */
+	chunks[2].dead = false;
+	chunks[6].dead = true;
+	assert_true(choose(&reuse));
+	verdicts("+.....-");
+	chunks[5].dead = true;
+	chunks[6].dead = false;
+	assert_true(choose(&reuse));
+	verdicts("+....-.");
+	use(7, SITE);
+	chunks[6].dead = true;
+	chunks[5].dead = false;
+	need(1);
+	assert_true(choose(&reuse));
+	verdicts("+.....-");
+	/* Dead ones on the host are not foreseen, and not perhaps needed. */
+	window.slice = 4 * 64 * MIB;
+	window.room = 64 * MIB;
+	chunks[1].dead = true;
+	assert_true(choose(&reuse));
+	verdicts("+......");
+	chunks[1].maybe = true;
+	assert_true(choose(&reuse));
+	verdicts("+......");
+	assert_int_equal(chunks[1].excess_ns, 0);
+	chunks[0].needed = false;
+	assert_false(choose(&reuse));
+	assert_false(window.pays);
+	chunks[1].needed = true;
+	assert_true(choose(&reuse));
+	verdicts("++....-"); /* the first one is foreseen, and takes the place of the dead one */
+	/* A dead one on the device that is needed stays. */
+	window.room = 0;
+	chunks[6].needed = true;
+	assert_true(choose(&reuse));
+	assert_int_equal(chunks[6].verdict, SPILL_EXCHANGE_STAYS);
+}
+
+/* Among chunks that were never used, the dead one leaves, whatever its key. */
+TEST(a_dead_chunk_leaves_before_unused_ones)
+{
+	add_both(1, 4);
+	need(1);
+	for (unsigned dead = 1; dead < 5; dead++) {
+		for (unsigned i = 1; i < 5; i++)
+			chunks[i].dead = i == dead;
+		assert_true(choose(NULL));
+		assert_int_equal(chunks[dead].verdict, SPILL_EXCHANGE_GOES);
+		assert_int_equal(window.goes, 64 * MIB);
+	}
+}
+
 /* qsort's: by key, a total order. */
 TEST(compared_by_key)
 {

@@ -267,6 +267,131 @@ TEST(chunks_of_any_size_fit_the_views)
 	end(of);
 }
 
+/* -- live parts --------------------------------------------------------------------------------- */
+
+/* Of each chunk: two parts, and nothing of every fourth one. */
+static unsigned two_parts(const struct spill_chunked *of, unsigned index,
+                          struct spill_span spans[SPILL_SPANS])
+{
+	uint64_t bytes = of->chunks[index].bytes;
+	if (index % 4 == 3)
+		return 0;
+	spans[0] = (struct spill_span){bytes / 8, bytes / 8};
+	spans[1] = (struct spill_span){bytes / 2, bytes / 4};
+	return 2;
+}
+
+/* The content of the parts. *others: bytes beside them that are right, too. */
+static bool parts_are_right(const struct spill_chunked *of, unsigned index, uint64_t *others)
+{
+	struct spill_span spans[SPILL_SPANS];
+	const unsigned char *bytes = fake_vendor_content(of->chunks[index].handle);
+	unsigned count = two_parts(of, index, spans);
+	bool is_right = true;
+	for (uint64_t at = 0; at < of->chunks[index].bytes; at++) {
+		bool live = false, same = bytes[at] == pattern(index, at);
+		for (unsigned i = 0; i < count; i++)
+			live |= at - spans[i].offset < spans[i].bytes;
+		is_right &= !live || same;
+		*others += !live && same;
+	}
+	return is_right;
+}
+
+/* There, and back from memory that is copied to a view, or to the place itself. */
+static void move_live_parts(bool staged)
+{
+	struct spill_chunked *of = make((CHUNKS - 1) * CHUNK + 1);
+	struct spill_move moves[CHUNKS];
+	of->live = two_parts;
+	for (unsigned round = 0; round < 2; round++) {
+		uint64_t others = 0;
+		for (unsigned i = 0; i < CHUNKS; i++)
+			moves[i] = plan(of, i);
+		if (staged)
+			spill_move_stage(&fake_vendor_backend, 0, moves, CHUNKS);
+		fake_vendor.copied_bytes = 0;
+		assert_int_equal(move_all(moves, CHUNKS), CHUNKS);
+		/* Three eighths of each chunk; the fourth has none. */
+		assert_int_equal(fake_vendor.copied_bytes, (of->range - CHUNK) * 3 / 8);
+		for (unsigned i = 0; i < CHUNKS; i++) {
+			assert_true(parts_are_right(of, i, &others));
+			if (moves[i].view)
+				spill_view_end(&fake_vendor_backend, moves[i].view, of->chunks[i].bytes);
+			settle(&moves[i]);
+		}
+		assert_true(others < of->range / 16); /* by chance */
+	}
+	assert_int_equal(fake_vendor.events, 0);
+	end(of);
+}
+
+TEST(only_live_parts_are_copied)
+{
+	move_live_parts(false);
+}
+
+TEST(only_live_parts_are_copied_back_into_the_place)
+{
+	move_live_parts(true);
+}
+
+/*
+ * The second copy of a chunk is refused, and so are a few waits for the first one: its target stays
+ * until the first one has ended.
+ */
+static void refuse_second_copy(bool back, unsigned waits)
+{
+	struct spill_chunked *of = make(CHUNK);
+	struct spill_move move = plan(of, 0);
+	uint64_t others = 0;
+	of->live = two_parts;
+	if (back) {
+		spill_move_stage(&fake_vendor_backend, 0, &move, 1);
+		assert_int_equal(move_all(&move, 1), 1);
+		settle(&move);
+		move = plan(of, 0);
+	}
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	/* A mapping with access; or an unmapping, a mapping and access for two. Then the first copy. */
+	unsigned call = back ? 6 : 4, copies = fake_vendor.copies;
+	fake_vendor_fail(call, call + 1 + waits);
+	assert_int_equal(move_all(&move, 1), 0);
+	assert_int_equal(fake_vendor.copies, copies + 1);
+	assert_true(fake_vendor.waits > waits);
+	assert_int_equal(fake_vendor.broken, 0);
+	assert_int_equal(of->chunks[0].on_host, back);
+	assert_false(of->chunks[0].unmapped);
+	assert_true(parts_are_right(of, 0, &others));
+	fake_vendor_fail(0, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	assert_true(parts_are_right(of, 0, &others));
+	if (move.view)
+		spill_view_end(&fake_vendor_backend, move.view, CHUNK);
+	settle(&move);
+	end(of);
+}
+
+TEST(a_refused_copy_waits_for_the_earlier_ones)
+{
+	refuse_second_copy(false, 0);
+}
+
+TEST(a_refused_copy_waits_for_the_earlier_ones_on_the_way_back)
+{
+	refuse_second_copy(true, 0);
+}
+
+TEST(a_refused_copy_waits_until_the_vendor_has_waited)
+{
+	refuse_second_copy(false, 2);
+}
+
+TEST(a_refused_copy_waits_until_the_vendor_has_waited_on_the_way_back)
+{
+	refuse_second_copy(true, 2);
+}
+
 /* -- what fails --------------------------------------------------------------------------------------------- */
 
 static void plan_four(struct spill_chunked *of, struct spill_move *moves)
