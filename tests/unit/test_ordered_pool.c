@@ -812,6 +812,20 @@ TEST(a_pool_that_does_not_end_is_the_same_as_before)
 	assert_ptr_equal(spill_ordered_pool_of(&fake_vendor_backend, &handles[DEVICES_POOL]), later);
 }
 
+/* It counts in the figures of its own pool, though that has ended, and in no later pool's. */
+TEST(a_pool_with_memory_that_spilled_is_not_used_again)
+{
+	struct spill_placement spilled = {.backend = &fake_vendor_backend, .bytes = 2 * MIB};
+	spill_ordered_count(pool, &spilled);
+	spill_ordered_pool_ended(&fake_vendor_backend, &handles[DEVICES_POOL]);
+	struct spill_ordered_pool *later =
+	    spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[OTHER_POOL]);
+	assert_ptr_not_equal(later, pool);
+	spill_ordered_uncount(&spilled);
+	assert_int_equal(spill_ordered_figures(later).used, 0);
+	spill_ordered_pool_ended(&fake_vendor_backend, &handles[OTHER_POOL]);
+}
+
 /* A program that makes and ends pools for ever takes no more memory for them. */
 TEST(records_of_ended_pools_are_used_again)
 {
