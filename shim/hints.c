@@ -97,11 +97,12 @@ static bool is_near_end(struct spill_chunk_map_entry granule)
 
 /*
  * Where the next buffer begins, or the allocation ends. Allocators divide a segment anew all the
- * time (PyTorch's have up to some 64 MiB), so old begins in a small segment mean nothing.
+ * time (PyTorch's have up to some 64 MiB), so old begins in a small segment mean nothing. Those of
+ * our own segments are exact.
  */
 static uint64_t extent_end(uint64_t address, struct spill_chunk_map_entry granule)
 {
-	bool whole = is_near_end(granule);
+	bool whole = !granule.exact && is_near_end(granule);
 	uint64_t end = chunk_end(&granule);
 	if (!whole && ends_within(address & ~(SPILL_CHUNK_MAP_UNIT - 1), &granule))
 		return end;

@@ -48,7 +48,7 @@ static bool may_go(const struct spill_exchange_chunk *chunk)
 
 static bool is_needed_or_maybe(const struct spill_exchange_chunk *chunk)
 {
-	return chunk->needed || (chunk->maybe && !chunk->dead);
+	return chunk->needed || chunk->maybe;
 }
 
 static uint64_t chunk_excess(const struct spill_migration_benefit *benefit, uint16_t site, uint32_t key)
@@ -71,7 +71,7 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 		struct spill_exchange_chunk *chunk = &choice->chunks[i];
 
 		chunk->verdict = SPILL_EXCHANGE_STAYS;
-		chunk->next = chunk->needed ? 0 : is_needed_or_maybe(chunk) ? 1 : UINT64_MAX;
+		chunk->next = chunk->needed ? 0 : chunk->maybe ? 1 : UINT64_MAX;
 		chunk->last = UINT64_MAX;
 		chunk->excess_ns = is_needed_or_maybe(chunk) ? chunk_excess(benefit, site, chunk->key) : 0;
 	}
@@ -90,7 +90,7 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 	while (spill_access_history_next(history, &walk, &use)) {
 		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
 
-		if (!chunk || chunk->dead)
+		if (!chunk)
 			continue;
 		if (chunk->next == UINT64_MAX) {
 			chunk->next = walk.steps;
@@ -108,13 +108,11 @@ static void look_back(struct spill_exchange_choice *choice, const struct spill_a
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < choice->count; i++)
-		left += may_go(&choice->chunks[i]) && !choice->chunks[i].dead &&
-		        choice->chunks[i].next == UINT64_MAX;
+		left += may_go(&choice->chunks[i]) && choice->chunks[i].next == UINT64_MAX;
 	for (uint64_t ago = 0; left && ago < PAST && spill_access_history_past(history, ago, &use); ago++) {
 		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
 
-		if (chunk && may_go(chunk) && !chunk->dead && chunk->next == UINT64_MAX &&
-		    chunk->last == UINT64_MAX) {
+		if (chunk && may_go(chunk) && chunk->next == UINT64_MAX && chunk->last == UINT64_MAX) {
 			chunk->last = ago;
 			left--;
 		}
@@ -122,13 +120,10 @@ static void look_back(struct spill_exchange_choice *choice, const struct spill_a
 }
 
 /*
- * Does `a` come, or go, before `b`? Both are on the host, or both on the device. No two are equal. A
- * dead chunk goes without a copy.
+ * Does `a` come, or go, before `b`? Both are on the host, or both on the device. No two are equal.
  */
 static bool is_before(const struct spill_exchange_chunk *a, const struct spill_exchange_chunk *b)
 {
-	if (!a->on_host && a->dead != b->dead)
-		return a->dead;
 	if (a->next != b->next)
 		return a->on_host ? a->next < b->next : a->next > b->next;
 	if (a->last != b->last)

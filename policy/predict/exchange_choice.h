@@ -30,7 +30,6 @@ struct spill_exchange_chunk {
 	bool fixed;     /* cannot move (pinned) */
 	bool needed;    /* by the launch that comes now */
 	bool maybe;     /* perhaps needed: up to four slices are promoted; can be a victim */
-	bool dead;      /* its content counts no more: it leaves first, and is not predicted to be used */
 	void *data;     /* the caller's */
 	unsigned index; /* the caller's */
 	/* Results: */

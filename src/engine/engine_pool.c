@@ -124,11 +124,10 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 }
 
 /* The vendor has refused to end it. */
-static void keep_pool(const struct spill_request *request)
+static void revive_pool(const struct spill_request *request)
 {
 	spill_vendor_pool_alive(request->destroyed.vendor, request->pool);
-	if (request->destroyed.ordered)
-		spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
+	spill_ordered_pool_alive(request->destroyed.ordered, request->pool);
 }
 
 /* A pool leaves the lists before it ends: afterwards another pool may have its handle. */
@@ -146,7 +145,7 @@ bool spill_engine_pool(struct spill_request *request)
 	if (request->result == 0)
 		finish_call(request, backend);
 	else if (request->op == SPILL_OP_POOL_DESTROY)
-		keep_pool(request);
+		revive_pool(request);
 	return false;
 }
 

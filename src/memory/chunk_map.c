@@ -55,6 +55,7 @@ static void write_entry(spill_chunk_map_word *slot, union word fresh)
 		bool same = old.entry.present && old.entry.key == fresh.entry.key;
 		fresh.entry.begun = same && old.entry.begun;
 		fresh.entry.inside = same && old.entry.inside;
+		fresh.entry.exact = same && old.entry.exact;
 	} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word, memory_order_relaxed,
 	                                                memory_order_relaxed));
 }
@@ -118,4 +119,51 @@ void spill_chunk_map_begins(uint64_t address)
 		note_begin(unit, entry.key, false);
 	if (inside)
 		note_begin(entry.key, entry.key, true);
+}
+
+/* The flags of a unit that a buffer at `at` reaches, up to `end`. */
+static union word with_buffer(union word word, uint64_t unit, uint64_t at, uint64_t end)
+{
+	uint64_t unit_start = unit << SPILL_CHUNK_MAP_UNIT_SHIFT,
+	         chunk_end = (uint64_t)(word.entry.key + word.entry.count) << SPILL_CHUNK_MAP_UNIT_SHIFT;
+	bool is_first = unit == word.entry.key;
+	word.entry.exact = 1;
+	if (unit_start > at)
+		word.entry.begun = 0;
+	else if (unit_start == at || !is_first)
+		word.entry.begun = 1;
+	if (is_first)
+		word.entry.inside = at > unit_start || end < chunk_end;
+	return word;
+}
+
+void spill_chunk_map_buffer(uint64_t at, uint64_t bytes)
+{
+	struct spill_chunk_map_entry entry;
+	uint64_t end = at + bytes;
+	for (uint64_t unit = at >> SPILL_CHUNK_MAP_UNIT_SHIFT; unit << SPILL_CHUNK_MAP_UNIT_SHIFT < end;
+	     unit++) {
+		spill_chunk_map_word *slot = word_of(unit);
+		union word old = {.word = slot ? atomic_load_explicit(slot, memory_order_relaxed) : 0}, fresh;
+		do {
+			if (!old.entry.present)
+				break;
+			fresh = with_buffer(old, unit, at, end);
+		} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word,
+		                                                memory_order_relaxed, memory_order_relaxed));
+	}
+	/* In a chunk that began before, its first unit says so. */
+	spill_chunk_map_begins(at);
+	if (spill_chunk_map_of(end, &entry) && entry.exact)
+		spill_chunk_map_begins(end);
+}
+
+void spill_chunk_map_continue(uint64_t address)
+{
+	struct spill_chunk_map_entry entry;
+	const union word more = {.entry = {.more = 1}};
+	if (!spill_chunk_map_of(address, &entry))
+		return;
+	for (uint64_t unit = entry.key; unit < (uint64_t)entry.key + entry.count; unit++)
+		atomic_fetch_or_explicit(word_of(unit), more.word, memory_order_relaxed);
 }

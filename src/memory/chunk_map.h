@@ -30,6 +30,7 @@ struct spill_chunk_map_entry {
 	uint32_t more : 1;    /* the allocation continues after the chunk. */
 	uint32_t begun : 1;   /* a buffer begins in this unit; in a chunk's first: at its begin. */
 	uint32_t inside : 1;  /* in a chunk's first unit: a buffer begins after its begin. */
+	uint32_t exact : 1;   /* the begins are all that there are (spill_chunk_map_buffer). */
 };
 
 /* A whole entry, in one load. */
@@ -65,5 +66,14 @@ void spill_chunk_map_clear(uint64_t va, uint64_t bytes);
 
 /* A buffer begins at this address, because a launch has it as a parameter. */
 void spill_chunk_map_begins(uint64_t address);
+
+/* The chunk of this address continues in the one behind it, though that is another allocation's. */
+void spill_chunk_map_continue(uint64_t address);
+
+/*
+ * A buffer is at [at, at + bytes), and nothing else: begins within are out of date. For allocators of
+ * ours, which know their buffers.
+ */
+void spill_chunk_map_buffer(uint64_t at, uint64_t bytes);
 
 #endif

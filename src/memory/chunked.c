@@ -237,11 +237,19 @@ static void mark_older_dead(struct spill_chunked *chunked)
 
 /* -- the chunk map and the sums. pre: locked --------------------------------------------------- */
 
+/*
+ * A program can map sets side by side and use them as one range, as PyTorch's expandable segments are.
+ */
 static void enter_in_map(const struct spill_chunked *chunked, unsigned index)
 {
 	const struct spill_chunk *chunk = &chunked->chunks[index];
-	spill_chunk_map_set(spill_chunked_address(chunked, index), chunk->bytes, chunk->on_host,
-	                    index + 1 < chunked->count);
+	struct spill_chunk_map_entry beside;
+	uint64_t va = spill_chunked_address(chunked, index);
+	bool more =
+	    index + 1 < chunked->count || (chunked->set && spill_chunk_map_of(va + chunk->bytes, &beside));
+	spill_chunk_map_set(va, chunk->bytes, chunk->on_host, more);
+	if (chunked->set && index == 0)
+		spill_chunk_map_continue(va - 1);
 }
 
 static _Atomic uint64_t *bytes_of_device(int device)

@@ -174,7 +174,7 @@ struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *
 void spill_ordered_pool_alive(struct spill_ordered_pool *pool, const void *handle)
 {
 	pthread_mutex_lock(&lock);
-	if (!pool->handle && !find_pool(pool->backend, handle))
+	if (pool && !pool->handle && !find_pool(pool->backend, handle))
 		pool->handle = handle;
 	pthread_mutex_unlock(&lock);
 }
@@ -227,7 +227,11 @@ static void count_reserved(struct spill_ordered_pool *pool, uint64_t bytes)
 static void begin_use(struct spill_ordered_pool *pool, struct block *block, struct spill_range *range)
 {
 	block->range = range;
-	((struct segment *)range->segment)->in_use++;
+	struct segment *segment = range->segment;
+	segment->in_use++;
+	/* Launches name memory by its address, and so it is known how far they reach (shim/hints.c). */
+	if (segment->kind == SPILL_LARGE_RANGES)
+		spill_chunk_map_buffer(range->at, range->bytes);
 	count_used(pool, range->bytes);
 }
 

@@ -136,7 +136,6 @@ static void add_chunk(struct chunk_list *list, struct spill_chunked *chunked, un
 	uint64_t va = spill_chunked_address(chunked, index);
 	if (!spill_chunk_map_of(va, &entry))
 		return;
-	bool dead = !spill_chunked_live(chunked, index, (struct spill_span[SPILL_SPANS]){{0}});
 	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
 	list->chunks[list->count++] = (struct spill_exchange_chunk){
 	    .key = entry.key,
@@ -144,7 +143,6 @@ static void add_chunk(struct chunk_list *list, struct spill_chunked *chunked, un
 	    .on_host = chunk->on_host,
 	    .fixed = chunked->pinned || chunk->unmapped ||
 	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),
-	    .dead = dead,
 	    .data = chunked,
 	    .index = index,
 	};
