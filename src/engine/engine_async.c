@@ -315,6 +315,8 @@ static bool place_ordered(struct spill_request *request, enum spill_step step,
 		*error = "no memory for bookkeeping";
 		return false;
 	}
+	placement->event_device = request->device;
+	placement->event_context = request->admission.stream_context; /* for a free without a stream */
 	spill_peer_placed(placement);
 	struct spill_ordered_pool *beside = spill_ordered_beside(request, backend);
 	if (beside)

@@ -94,9 +94,30 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
 }
 
 /*
- * Releases our memory after all work that may use it, as the vendor's free would. Memory in stream
- * order is released at once, for the next such request (docs/measurements.md). If the wait fails (a
- * dead context), the vendor's free would fail with the same error. In a capture the release is
+ * The vendor's free of memory in stream order does not wait, and no later request gets the memory
+ * before the work of the context whose stream it was made for (docs/measurements.md). Without a mark,
+ * the next free that waits for the device releases it.
+ */
+static void free_behind_context(struct spill_request *request, struct spill_allocation *allocation)
+{
+	const struct spill_backend *backend = allocation->backend;
+	struct spill_placement *placement = take_for_deferral(request, allocation);
+	void *context = placement->event_context, *event = NULL;
+	if (!spill_contexts_birth(backend, context)) {
+		spill_deferred_give(placement); /* its work has ended with it */
+		return;
+	}
+	placement->event_generation = spill_context_generation();
+	placement->order = (struct spill_stream_order){NULL, context};
+	if (!spill_capture_any() && backend->moves &&
+	    !backend->moves->mark(placement->event_device, context, &event))
+		placement->event = event;
+	spill_deferred_add(placement);
+}
+
+/*
+ * Releases our memory after all work that may use it, as the vendor's free would. If the wait fails
+ * (a dead context), the vendor's free would fail with the same error. In a capture the release is
  * deferred: a wait would break the capture, and the vendor's free need not.
  */
 static void free_now(struct spill_request *request, struct spill_allocation *allocation)
@@ -108,7 +129,7 @@ static void free_now(struct spill_request *request, struct spill_allocation *all
 		return;
 	}
 	if (allocation->ordered && allocation->backend->pools->outlive_contexts) {
-		spill_deferred_give(take_for_deferral(request, allocation));
+		free_behind_context(request, allocation);
 		return;
 	}
 	if (spill_capture_any()) {

@@ -63,15 +63,15 @@ static struct spill_ordered_pool *find_pool(const struct spill_backend *backend,
 }
 
 /*
- * An ended pool without segments, as a new one. A caller that walks the pools may look at it: its
- * device and its frees stay. pre: locked
+ * An ended pool without segments and spilled memory, as a new one. A caller that walks the pools may
+ * look at it: its device and its frees stay. pre: locked
  */
 static struct spill_ordered_pool *renew_pool(const struct spill_backend *backend, int device,
                                              const void *handle)
 {
 	struct spill_ordered_pool *pool = pools;
 	while (pool && (pool->handle || pool->backend != backend || pool->device != device ||
-	                !TAILQ_EMPTY(&pool->segments)))
+	                !TAILQ_EMPTY(&pool->segments) || pool->figures.used))
 		pool = pool->next;
 	if (!pool)
 		return NULL;

@@ -196,6 +196,18 @@ class NobodyWaits(OrderedCase):
                 self.assertEqual(self.data(records)[1], (chain, 40))
                 self.no_leak(records)
 
+    def test_and_nobody_gets_it_before_the_kernel_ends(self):
+        """The kernel writes to it after the free. Another stream must not find that in memory that it got meanwhile."""
+        for chain in ("split", "host", "managed"):
+            for size, plain in (("40m", "94m"), ("100k:20", "95m")):
+                with self.subTest(chain, size=size):
+                    words = (f"plain:x:{plain} alloc:a:{size} fill:a sync hold:a sfree:a stream:other alloc:b:{size} fill:b sync verify:b "
+                             "sync go stream:own sync stream:other verify:b sync free:b sync sfree:x sync")
+                    self.good(self.ordered(words, SPILL_OOM_CHAIN=chain, SPILL_DEVICE_RESERVE="0"))
+                    records = self.checked_records()
+                    self.assertIn(chain, {r["place"] for r in records if r["kind"] == "alloc"})
+                    self.no_leak(records)
+
     def test_allocations_behind_a_capture(self):
         """What was freed in it is still to be waited for; a free does that, an allocation goes on."""
         words = ("plain:x:94m plain:a:40m alloc:b:4m fill:a fill:b sync begin:2 sfree:a end hold:b plain:c:1m alloc:d:1m go "

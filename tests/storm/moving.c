@@ -158,6 +158,7 @@ static void end(struct moving_worker *worker)
 			moving_give(worker, &worker->blocks[i]);
 	moving_sync(worker);
 	moving_end_mempools(worker);
+	moving_end_array(worker);
 	moving_close_streams(worker);
 	moving_must(worker, "cuMemFreeHost", cuMemFreeHost(worker->counters));
 	free(worker->pageable);

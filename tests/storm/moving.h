@@ -110,6 +110,8 @@ struct moving_worker {
 	CUevent event[MOVING_DEVICES];
 	struct moving_block blocks[MOVING_BLOCKS];
 	struct moving_mempool mempools[MOVING_MEMPOOLS];
+	CUarray whole;       /* of one piece, on the worker's device; NULL: none */
+	uint64_t whole_seed; /* of its content */
 	struct moving_graph graphs[MOVING_GRAPHS];
 	unsigned checks, readbacks, arrays;
 	struct moving_check check[MOVING_CHECKS];
@@ -222,6 +224,10 @@ void moving_end_mempools(struct moving_worker *worker);
 /* NULL: the library is not there. */
 void *spill_malloc(size_t bytes, int device, void *stream) __attribute__((weak));
 void spill_free(void *pointer, size_t bytes, int device, void *stream) __attribute__((weak));
+
+/* moving_array.c: an array, which stays on the device. Made, or compared and given back. */
+void moving_array(struct moving_worker *worker);
+void moving_end_array(struct moving_worker *worker);
 
 /* moving_content.c: what is in them. */
 /* The word at `index` of a piece. */

@@ -269,6 +269,8 @@ void moving_other(struct moving_worker *worker)
 		load_library(worker, block);
 	else if (dice < 53)
 		hold(worker, block);
+	else if (dice < 56)
+		moving_array(worker);
 	else
 		ask(worker, block);
 }

@@ -581,15 +581,6 @@ TEST(memory_that_spilled_counts_until_it_ends)
 	assert_int_equal(figures.most_used, 1024);
 }
 
-TEST(a_pool_that_did_not_end_has_its_handle_again)
-{
-	void *handle = spill_ordered_handle(pool);
-	assert_ptr_equal(spill_ordered_pool_ended(&fake_vendor_backend, handle), pool);
-	assert_null(spill_ordered_pool_of(&fake_vendor_backend, handle));
-	spill_ordered_pool_alive(pool, handle);
-	assert_ptr_equal(spill_ordered_pool_of(&fake_vendor_backend, handle), pool);
-}
-
 /* As a move does it: new memory, and the old one is returned. */
 static void move_to_host(struct spill_chunked *segment, unsigned index)
 {
@@ -825,6 +816,20 @@ TEST(a_pool_that_does_not_end_is_the_same_as_before)
 	assert_ptr_equal(spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[OTHER_POOL]), later);
 	spill_ordered_pool_alive(later, &handles[DEVICES_POOL]);
 	assert_ptr_equal(spill_ordered_handle(later), &handles[OTHER_POOL]);
+}
+
+/* It counts in the figures of its own pool, though that has ended, and in no later pool's. */
+TEST(a_pool_with_memory_that_spilled_is_not_used_again)
+{
+	struct spill_placement spilled = {.backend = &fake_vendor_backend, .bytes = 2 * MIB};
+	spill_ordered_count(pool, &spilled);
+	spill_ordered_pool_ended(&fake_vendor_backend, &handles[DEVICES_POOL]);
+	struct spill_ordered_pool *later =
+	    spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[OTHER_POOL]);
+	assert_ptr_not_equal(later, pool);
+	spill_ordered_uncount(&spilled);
+	assert_int_equal(spill_ordered_figures(later).used, 0);
+	spill_ordered_pool_ended(&fake_vendor_backend, &handles[OTHER_POOL]);
 }
 
 /* A program that makes and ends pools for ever takes no more memory for them. */

@@ -82,6 +82,8 @@ struct sim_physical {
 bool device_files_open(const struct sim_config *config, bool small);
 /* If necessary, takes back unused memory of pools and evicts managed pages. */
 enum sim_status device_charge(int device, uint64_t bytes);
+/* The same in a signal handler, where nothing is freed: only managed pages make way. */
+enum sim_status device_charge_in_fault(int device, uint64_t bytes);
 void device_discharge(int device, uint64_t bytes);
 /* `counted`: memory on a device takes capacity. */
 enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool counted,

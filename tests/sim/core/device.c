@@ -102,15 +102,15 @@ bool device_files_open(const struct sim_config *config, bool small)
 	return file_open(&host_file, small ? (uint64_t)128 << 30 : (uint64_t)2 << 40);
 }
 
-enum sim_status device_charge(int device, uint64_t bytes)
+static enum sim_status charge(int device, uint64_t bytes, bool may_free)
 {
 	const uint64_t capacity = capacities[device];
 
 	if (bytes > capacity)
 		return SIM_NO_MEMORY;
-	if (bytes > capacity - used[device])
+	if (bytes > capacity - used[device] && may_free)
 		graph_memory_trim(device);
-	if (bytes > capacity - used[device])
+	if (bytes > capacity - used[device] && may_free)
 		pools_reclaim(device);
 	if (bytes > capacity - used[device])
 		managed_evict(device, bytes - (capacity - used[device]));
@@ -118,6 +118,16 @@ enum sim_status device_charge(int device, uint64_t bytes)
 		return SIM_NO_MEMORY;
 	used[device] += bytes;
 	return SIM_OK;
+}
+
+enum sim_status device_charge(int device, uint64_t bytes)
+{
+	return charge(device, bytes, true);
+}
+
+enum sim_status device_charge_in_fault(int device, uint64_t bytes)
+{
+	return charge(device, bytes, false);
 }
 
 void device_discharge(int device, uint64_t bytes)

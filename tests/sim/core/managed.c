@@ -48,13 +48,13 @@ static void settle_page(struct range *range, uint64_t i)
 		set_reach(range, i, device, page->resident == device || page->accessed_by & 1u << device);
 }
 
-static bool move_page(struct range *range, uint64_t i, int to)
+static bool move_page(struct range *range, uint64_t i, int to, bool in_fault)
 {
 	struct page *page = &range->page[i];
 
 	if (page->resident == to)
 		return true;
-	if (to >= 0 && device_charge(to, SIM_GRANULE))
+	if (to >= 0 && (in_fault ? device_charge_in_fault : device_charge)(to, SIM_GRANULE))
 		return false;
 	if (page->resident >= 0)
 		device_discharge(page->resident, SIM_GRANULE);
@@ -103,7 +103,7 @@ void managed_evict(int device, uint64_t bytes)
 		range = range->next;
 	for (uint64_t moved = 0; range && moved < bytes; range = range->previous) {
 		for (uint64_t i = 0; range->page && i < pages_of(range) && moved < bytes; i++) {
-			if (range->page[i].resident == device && move_page(range, i, SIM_CPU))
+			if (range->page[i].resident == device && move_page(range, i, SIM_CPU, false))
 				moved += SIM_GRANULE;
 		}
 	}
@@ -122,7 +122,7 @@ bool managed_touch(uint64_t address, int device)
 		    page->preferred == SIM_CPU || (page->preferred >= 0 && page->preferred != device);
 
 		if (!stays)
-			move_page(range, i, device);
+			move_page(range, i, device, true);
 		again = set_reach(range, i, device, true);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -185,7 +185,7 @@ static void prefetch_now(void *data)
 		page->last_prefetch = (int8_t)ask->device;
 		/* A read-mostly page has a copy on either side: going to the host drops none. */
 		if (!(page->read_mostly && ask->device == SIM_CPU))
-			move_page(range, i, ask->device);
+			move_page(range, i, ask->device, false);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
 }

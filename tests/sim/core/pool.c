@@ -378,7 +378,8 @@ static struct operation *after_all(struct sim_context *context)
 	struct sim_stream *stream;
 	unsigned count = stream_pending(context, pending, 64);
 
-	if (count == 64 || (count && sim_stream_create(context, true, 0, &stream))) {
+	/* The stream is no program's, so it takes no room: the free must not fail, or wait, for that. */
+	if (count == 64 || (count && stream_create(context, true, 0, 0, &stream))) {
 		sim_context_synchronize(context);
 	} else if (count) {
 		for (unsigned i = 0; i < count; i++)
