@@ -84,14 +84,27 @@ TEST(a_library_of_the_list_is_plain)
 {
 	assert_false(asked(0x1000, 8 * MIB));
 	use_caller(NULL);
-	assert_false(asked(0x1000, 8 * MIB));
+	assert_false(asked(0x1100, 8 * MIB));
 	assert_int_equal(notes, 0);
 	use_caller("/usr/lib/libnccl.so.2");
-	assert_true(asked(0x1000, 8 * MIB));
+	assert_true(asked(0x1100, 8 * MIB)); /* code that no library held is looked up again */
 	assert_non_null(strstr(note, "libnccl.so.2"));
-	assert_true(asked(0x1000, 8 * MIB));
+	assert_true(asked(0x1100, 8 * MIB));
 	assert_int_equal(notes, 1);
 	assert_false(asked(0, 8 * MIB));
+}
+
+/* Memory in stream order asks for each tensor, and a look-up walks all loaded objects. */
+TEST(a_call_site_is_looked_up_once)
+{
+	use_caller("/usr/lib/libtorch.so");
+	assert_false(asked(0x5000, 8 * MIB));
+	unsigned looks = fake_object_looks;
+	for (int i = 0; i < 100; i++)
+		assert_false(asked(0x5000, 8 * MIB));
+	assert_int_equal(fake_object_looks, looks);
+	assert_false(asked(0x5100, 8 * MIB));
+	assert_true(fake_object_looks > looks);
 }
 
 TEST(the_user_overrules_the_list)
