@@ -184,7 +184,8 @@ static enum spill_substitute serve_from_new(struct spill_request *request,
 static bool serve_old_range(struct spill_request *request)
 {
 	return serve_free_range(request, false) ||
-	       (spill_process_policy()->movable_follow != SPILL_SWITCH_OFF && serve_free_range(request, true));
+	       (spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
+	        serve_free_range(request, true));
 }
 
 enum spill_substitute spill_ordered_serve(struct spill_request *request, const struct spill_backend *backend,
