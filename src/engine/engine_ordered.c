@@ -54,13 +54,16 @@ static struct spill_stream_order order_of(const struct spill_request *request)
 	return (struct spill_stream_order){spill_engine_stream(request), request->admission.stream_context};
 }
 
-/* movable.min is about the segment, movable.above about the request. */
-static bool is_segment_wanted(struct spill_request *request, const struct spill_backend *backend)
+/*
+ * movable.min is about the segment, movable.above about the request. Asked before the policy has
+ * decided, too. A rule that is not ruled out wants movable memory.
+ */
+static bool is_segment_wanted(const struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t least = spill_process_policy()->movable_min.value;
+	enum spill_switch chunks = request->admission.applied ? SPILL_SWITCH_ON : SPILL_SWITCH_AUTO;
 	return spill_ordered_segment_bytes(request->bytes) >= least &&
-	       spill_movable_wanted(backend, request->device, spill_max(request->bytes, least),
-	                            request->admission.decision.chunks);
+	       spill_movable_wanted(backend, request->device, spill_max(request->bytes, least), chunks);
 }
 
 static bool can_be_served(const struct spill_request *request, const struct spill_backend *backend)

@@ -172,6 +172,14 @@ class Pools(SegmentCase):
                                                SPILL_SIM_DEVICES="2"))
                         self.assertIn(chain, {r["place"] for r in self.checked_records() if r["kind"] == "alloc"})
 
+    def test_a_rule_asks_for_movable_memory(self):
+        """On an empty device, too."""
+        policy = self.folder / "rules.conf"
+        policy.write_text("[rule here]\napi = cuMemAllocAsync\nplace = movable\n", encoding="utf-8")
+        for variables, segments in (({}, []), ({"SPILL_POLICY": str(policy)}, [64])):
+            self.good(self.ordered("alloc:a:6m fill:a verify:a sync", vram="1GiB", SPILL_MOVABLE_ENABLE="auto", **variables))
+            self.assertEqual(self.segments(), segments)
+
     def test_a_rule_keeps_it_with_the_driver(self):
         policy = self.folder / "rules.conf"
         policy.write_text("[rule here]\napi = cuMemAllocAsync\npriority = hot\n", encoding="utf-8")
