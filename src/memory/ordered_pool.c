@@ -454,15 +454,17 @@ struct spill_placement *spill_ordered_open(struct spill_chunked *chunked, uint64
 	struct spill_ordered_pool *pool = segment->pool;
 	struct block *block = calloc(1, sizeof(*block));
 	pthread_mutex_lock(&lock);
-	struct spill_free_ranges *settled = &pool->frees.settled[segment->kind];
+	struct spill_range *first = NULL;
 	if (block)
-		segment->first = spill_free_ranges_add(settled, chunked->base.ptr, chunked->range, segment);
-	if (segment->first)
-		begin_use(pool, block, spill_free_ranges_cut(segment->first, bytes));
+		first = spill_free_ranges_add(&pool->frees.settled[segment->kind], chunked->base.ptr,
+		                              chunked->range, segment);
+	segment->first = first;
+	if (first)
+		begin_use(pool, block, spill_free_ranges_cut(first, bytes));
 	else
 		unlink_segment(segment);
 	pthread_mutex_unlock(&lock);
-	if (segment->first)
+	if (first)
 		return begin_block(pool, block, bytes, order);
 	free(block);
 	return NULL;
