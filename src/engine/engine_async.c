@@ -68,16 +68,20 @@ static bool prepare_ordered(struct spill_request *request, const struct spill_ba
 }
 
 /*
- * With a limit, the growth of the pool is charged. Without a limit pools are not asked for: the
- * vendor's call takes a quarter of a microsecond.
+ * With a limit, the growth of the vendor's pool is charged. Without one it is not asked for its
+ * figures: that call takes a quarter of a microsecond.
  */
 static bool charge_growth(struct spill_request *request, struct spill_ask *ask,
                           const struct spill_backend *backend)
 {
 	struct spill_admission *admission = &request->admission;
 	uint64_t limit = spill_device_limit(backend, request->device);
+	bool no_segments = admission->no_segments;
 	admission->pool = NULL;
-	if (spill_ordered_wanted(request, backend)) /* a segment is charged when it is made */
+	admission->ordered = NULL;
+	admission->no_segments = false;
+	/* A segment is charged when it is made. */
+	if (!no_segments && spill_ordered_wanted(request, backend))
 		return spill_admit_charge(request, ask, SPILL_UNLIMITED);
 	void *handle = limit == SPILL_UNLIMITED ? NULL : pool_of(request, backend);
 	admission->pool = handle ? spill_vendor_pool_of(backend, handle, request->device) : NULL;
@@ -106,11 +110,21 @@ static uint64_t find_growth(struct spill_request *request, const struct spill_ba
 	return bytes;
 }
 
+/* If there can be no segment after all, the driver's pool is charged before the driver is asked. */
 static enum spill_substitute take_range(struct spill_request *request, const struct spill_backend *backend,
                                         const char **error)
 {
-	return request->admission.ordered ? spill_ordered_serve(request, backend, error)
-	                                  : SPILL_SUBSTITUTE_NONE;
+	struct spill_admission *admission = &request->admission;
+	if (!admission->ordered)
+		return SPILL_SUBSTITUTE_NONE;
+	enum spill_substitute result = spill_ordered_serve(request, backend, error);
+	if (result != SPILL_SUBSTITUTE_NONE)
+		return result;
+	admission->no_segments = true;
+	if (spill_admit_decide(request))
+		return SPILL_SUBSTITUTE_NONE;
+	*error = spill_refused_by_name(SPILL_REFUSED_BY_DEVICE_LIMIT);
+	return SPILL_SUBSTITUTE_LIMIT;
 }
 
 static void retract_growth(struct spill_request *request, const struct spill_backend *backend)

@@ -11,7 +11,7 @@
 #include "rule.h"
 
 /*
- * A segment's number in the ledger. The ranges in it have addresses, and the first of them has the
+ * A segment's number in the ledger, whose buckets are of 512. The ranges in it have addresses, and the first of them has the
  * segment's. Chunk sets have other numbers (chunk_set.h).
  */
 #define SEGMENT_TAG 0x5e80000000000000ull
@@ -127,7 +127,7 @@ static bool record_segment(struct spill_request *request, struct spill_chunked *
 {
 	static _Atomic uint64_t last_number;
 	struct spill_allocation allocation =
-	    spill_admit_describe(request, segment->base.backend, SEGMENT_TAG | ++last_number);
+	    spill_admit_describe(request, segment->base.backend, SEGMENT_TAG | ++last_number << 9);
 	allocation.bytes = segment->range;
 	allocation.handle = true;
 	allocation.place = SPILL_PLACE_MOVABLE;
@@ -160,8 +160,8 @@ static bool hand_out(struct spill_request *request, struct spill_placement *plac
 		end_segment(segment);
 		return false;
 	}
-	spill_chunked_enlist(segment);
 	spill_peer_placed(placement);
+	spill_chunked_enlist(segment);
 	struct spill_placement *range = spill_ordered_open(segment, request->bytes, &order);
 	if (!range)
 		end_segment(segment);
@@ -247,9 +247,7 @@ void spill_ordered_give_back(const struct spill_backend *backend)
 {
 	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool;
 	     pool = spill_ordered_next(pool)) {
-		void *handle = spill_ordered_handle(pool);
-		uint64_t keep = 0;
-		if (!handle || !backend->pools->threshold(handle, &keep))
-			spill_ordered_trim_pool(backend, pool, keep);
+		bool lives = spill_ordered_handle(pool) != NULL;
+		spill_ordered_trim_pool(backend, pool, lives ? spill_ordered_kept(pool) : 0);
 	}
 }

@@ -20,8 +20,8 @@ static void record_pool(struct spill_request *request, const struct spill_backen
 	backend->devices->current(&device, &request->context);
 	enum spill_place place = backend->pools->place(request->properties, &device);
 	spill_vendor_pool_created(backend, handle, place, device);
-	if (place == SPILL_PLACE_DEVICE && backend->pools->exportable &&
-	    !backend->pools->exportable(request->properties))
+	if (place == SPILL_PLACE_DEVICE && backend->pools->special &&
+	    !backend->pools->special(request->properties))
 		spill_ordered_pool_made(backend, device, handle);
 }
 
@@ -53,12 +53,18 @@ static void share_spilled(const struct spill_request *request, const struct spil
 	}
 }
 
-static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
+/* The pool beside that of the call; made for a device's own one. NULL: there is none. */
+static struct spill_ordered_pool *pool_of_call(const struct spill_request *request,
+                                               const struct spill_backend *backend)
 {
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
 	int device = pool ? -1 : spill_vendor_pool_default_of(backend, request->pool);
-	if (device >= 0)
-		pool = spill_ordered_pool_made(backend, device, request->pool);
+	return device < 0 ? pool : spill_ordered_pool_made(backend, device, request->pool);
+}
+
+static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
+{
+	struct spill_ordered_pool *pool = pool_of_call(request, backend);
 	if (!backend->pools->share)
 		return;
 	if (pool)
@@ -89,6 +95,17 @@ static void add_figures(const struct spill_request *request, struct spill_ordere
 	}
 }
 
+/* A value of 64 bits. A highest figure can only be restarted. */
+static void change_pool(const struct spill_request *request, struct spill_ordered_pool *pool)
+{
+	if (!pool)
+		return;
+	if (request->mode == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		spill_ordered_keep(pool, *(const uint64_t *)request->properties);
+	spill_ordered_restart(pool, request->mode == CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+	                      request->mode == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+}
+
 static void finish_call(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
@@ -114,9 +131,7 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 			add_figures(request, pool);
 		break;
 	case SPILL_OP_POOL_SET:
-		if (pool)
-			spill_ordered_restart(pool, request->mode == CU_MEMPOOL_ATTR_USED_MEM_HIGH,
-			                      request->mode == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+		change_pool(request, pool_of_call(request, backend));
 		break;
 	default:
 		break;

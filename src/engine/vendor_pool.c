@@ -277,6 +277,14 @@ static void allow_peers(const struct spill_backend *backend, int device, void *h
 		backend->pools->allow(handle, peers[i]);
 }
 
+/* A pool of ours on the device keeps its memory until it is trimmed (backend.h). */
+static void keep_all(const struct spill_backend *backend, int device, const void *handle)
+{
+	struct spill_ordered_pool *pool = spill_ordered_pool_made(backend, device, handle);
+	if (pool)
+		spill_ordered_keep(pool, UINT64_MAX);
+}
+
 /* Made without the lock. The thread that comes second destroys its own pool. */
 static struct spill_vendor_pool *make_ours(const struct spill_backend *backend, int device,
                                            enum spill_place place, enum spill_location preferred,
@@ -301,7 +309,7 @@ static struct spill_vendor_pool *make_ours(const struct spill_backend *backend, 
 	else
 		allow_peers(backend, device, handle);
 	if (is_first && pool && place == SPILL_PLACE_DEVICE)
-		spill_ordered_pool_made(backend, device, handle);
+		keep_all(backend, device, handle);
 	if (!pool)
 		*error = "no memory for bookkeeping";
 	return pool;

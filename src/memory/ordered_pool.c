@@ -27,6 +27,7 @@ struct spill_ordered_pool {
 	int device;
 	const void *handle;      /* of the vendor's pool; NULL: ended */
 	_Atomic unsigned closed; /* times */
+	_Atomic uint64_t keep;   /* bytes */
 	struct spill_stream_frees frees;
 	struct spill_ordered_figures figures;
 	TAILQ_HEAD(, segment) segments; /* oldest first */
@@ -78,6 +79,7 @@ static struct spill_ordered_pool *renew_pool(const struct spill_backend *backend
 	pool->handle = handle;
 	pool->figures = (struct spill_ordered_figures){0};
 	atomic_store(&pool->closed, 0);
+	atomic_store(&pool->keep, 0);
 	return pool;
 }
 
@@ -134,6 +136,16 @@ void *spill_ordered_handle(const struct spill_ordered_pool *pool)
 struct spill_ordered_pool *spill_ordered_next(const struct spill_ordered_pool *pool)
 {
 	return pool ? pool->next : atomic_load_explicit(&pools, memory_order_acquire);
+}
+
+void spill_ordered_keep(struct spill_ordered_pool *pool, uint64_t bytes)
+{
+	atomic_store(&pool->keep, bytes);
+}
+
+uint64_t spill_ordered_kept(const struct spill_ordered_pool *pool)
+{
+	return atomic_load(&pool->keep);
 }
 
 void spill_ordered_pool_close(struct spill_ordered_pool *pool)

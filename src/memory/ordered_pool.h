@@ -26,6 +26,9 @@ struct spill_ordered_pool *spill_ordered_pool_made(const struct spill_backend *b
 struct spill_ordered_pool *spill_ordered_pool_of(const struct spill_backend *backend, const void *handle);
 
 int spill_ordered_device(const struct spill_ordered_pool *pool);
+/* Bytes that the pool keeps at a synchronisation; 0 at first, and after its end. */
+void spill_ordered_keep(struct spill_ordered_pool *pool, uint64_t bytes);
+uint64_t spill_ordered_kept(const struct spill_ordered_pool *pool);
 /* NULL: the vendor's pool has ended. */
 void *spill_ordered_handle(const struct spill_ordered_pool *pool);
 

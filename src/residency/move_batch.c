@@ -4,6 +4,7 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "contexts.h"
 #include "live_page.h"
 #include "gate.h"
 #include "host_chunks.h"
@@ -54,6 +55,21 @@ bool spill_move_batch_has_a_chance(const struct spill_backend *backend, int devi
 	return idle;
 }
 
+/*
+ * The context for the copies: that of the first chunk, or any of the device. Segments and sets outlive
+ * theirs.
+ */
+static void *live_context(const struct spill_backend *backend, int device,
+                          const struct spill_move_batch *batch)
+{
+	void *own = batch->moves[0].chunked->base.context, *list[SPILL_CONTEXTS];
+	unsigned count = spill_contexts_of(backend, device, list);
+	for (unsigned i = 0; i < count && count <= SPILL_CONTEXTS; i++)
+		if (list[i] == own)
+			return own;
+	return count && count <= SPILL_CONTEXTS ? list[0] : own;
+}
+
 const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struct spill_backend *backend,
                                      int device, uint64_t deadline_ns, const struct spill_move_helper *helper,
                                      uint64_t *moving_ns)
@@ -72,7 +88,7 @@ const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struc
 		error = "movable.wait: the device is busy";
 	} else {
 		uint64_t start_ns = spill_clock_ns();
-		void *context = batch->moves[0].chunked->base.context;
+		void *context = live_context(backend, device, batch);
 		if (spill_move(backend, device, context, batch->moves, batch->count, helper) < batch->count)
 			error = "the driver refused to move";
 		*moving_ns = spill_clock_ns() - start_ns + 1;

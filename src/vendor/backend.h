@@ -132,14 +132,13 @@ struct spill_vendor_pools {
 	int (*reserved)(void *pool, uint64_t *bytes);
 	int (*unused)(void *pool, uint64_t *bytes);
 	int (*trim)(void *pool);
-	/* Bytes that a pool keeps at a synchronisation. NULL on HIP. */
-	int (*threshold)(void *pool, uint64_t *bytes);
 	/* The pool of allocations that name none, and the one that the driver made itself. */
 	int (*current)(int device, void **pool);
 	int (*device_default)(int device, void **pool);
 	/* Reads the vendor's structure of properties. Sets *device if the place is DEVICE. */
 	enum spill_place (*place)(const void *properties, int *device);
-	bool (*exportable)(const void *properties); /* this one and `share…`: NULL on HIP */
+	/* Its memory can be exported, or has properties that chunks lack. NULL on HIP, as `share`. */
+	bool (*special)(const void *properties);
 	/* Gives a range the access of one of the vendor's descriptions for a pool. */
 	int (*share)(const void *descriptions, unsigned index, uint64_t va, uint64_t bytes);
 	/* The device that such a description gives access to; -1: none. */

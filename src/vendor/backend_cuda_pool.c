@@ -104,11 +104,6 @@ static int pool_reserved(void *pool, uint64_t *bytes)
 	return pool_figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, bytes);
 }
 
-static int pool_threshold(void *pool, uint64_t *bytes)
-{
-	return pool_figure(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes);
-}
-
 static int pool_unused(void *pool, uint64_t *bytes)
 {
 	uint64_t used, reserved;
@@ -155,9 +150,10 @@ static enum spill_place pool_place(const void *properties, int *device)
 	return SPILL_PLACE_DEVICE;
 }
 
-static bool pool_exportable(const void *properties)
+static bool pool_special(const void *properties)
 {
-	return ((const CUmemPoolProps *)properties)->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+	const CUmemPoolProps *wanted = properties;
+	return wanted->handleTypes != CU_MEM_HANDLE_TYPE_NONE || wanted->maxSize || wanted->usage;
 }
 
 static int pool_share(const void *descriptions, unsigned index, uint64_t va, uint64_t bytes)
@@ -183,11 +179,10 @@ const struct spill_vendor_pools spill_cuda_pools = {
     .reserved = pool_reserved,
     .unused = pool_unused,
     .trim = pool_trim,
-    .threshold = pool_threshold,
     .current = pool_current,
     .device_default = pool_default,
     .place = pool_place,
-    .exportable = pool_exportable,
+    .special = pool_special,
     .share = pool_share,
     .share_device = pool_share_device,
 };

@@ -8,7 +8,7 @@
  *	                           thread's, by the _ptsz functions; one of its own (own at first)
  *	stream:peer                the same on device 1, whose context is then current
  *	renew                      ends the stream `other`, and makes it again
- *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, exportable, host or managed. It keeps
+ *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, exportable, bounded, host or managed. It keeps
  *	                           SIZE (all).
  *	keep                       the device's pool keeps everything
  *	trim:P reserved:P used:P most:P restart:P endpool:P  of pool P; d: the device's
@@ -162,6 +162,7 @@ static CUresult make_pool(CUmemoryPool *pool, const char *kind, const char *keep
 	bool on_device = strcmp(kind, "host") && strcmp(kind, "managed");
 	uint64_t threshold = keeps ? size_of(keeps) : UINT64_MAX;
 	CUmemPoolProps wanted = {
+	    .maxSize = strcmp(kind, "bounded") ? 0 : (size_t)64 << 20,
 	    .handleTypes = strcmp(kind, "exportable") ? CU_MEM_HANDLE_TYPE_NONE
 	                                              : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 	    .allocType =

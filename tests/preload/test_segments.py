@@ -172,6 +172,19 @@ class Pools(SegmentCase):
                                                SPILL_SIM_DEVICES="2"))
                         self.assertIn(chain, {r["place"] for r in self.checked_records() if r["kind"] == "alloc"})
 
+    def test_a_limit_holds_where_the_driver_s_pool_serves_after_all(self):
+        """A segment of 64 MiB is below movable.min, so only the large request gets one."""
+        self.good(self.ordered("alloc:a:128m fill:a alloc:b:24m:3 fill:b verify:a verify:b sync", vram="1GiB", SPILL_MOVABLE_MIN="100MiB",
+                               SPILL_DEVICE_LIMIT="160MiB", SPILL_OOM_CHAIN="demote, host"))
+        records = self.checked_records()
+        self.assertEqual(self.segments(), [128])
+        self.assertLessEqual(records[-1]["peak"]["device_bytes"], 160 * MIB)
+        self.assertGreater(records[-1]["demotions"], 0)
+
+    def test_a_pool_with_a_largest_size_stays_with_the_driver(self):
+        self.good(self.ordered("pool:p:bounded alloc:a:24m:2:p fill:a verify:a sync free:a sync"))
+        self.assertEqual(self.segments(), [])
+
     def test_a_rule_asks_for_movable_memory(self):
         """On an empty device, too."""
         policy = self.folder / "rules.conf"
