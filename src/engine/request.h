@@ -149,7 +149,7 @@ struct spill_admission {
 	struct spill_vendor_pool *pool; /* ALLOC_ASYNC with a limit: the pool that may grow. */
 	/* ALLOC_ASYNC: the segments that serve it (engine_ordered.h); NULL: the vendor's pool does. */
 	struct spill_ordered_pool *ordered;
-	bool no_segments; /* the next decision is about the vendor's pool. */
+	bool no_segments;     /* the next decision is about the vendor's pool. */
 	void *stream_context; /* ALLOC_ASYNC: of the stream, which can be of another device than the pool. */
 	uint64_t asked_ns;    /* last question to the driver; 0: unknown, or long ago. */
 	int last_error;       /* the vendor's before the call, if the vendor keeps one. */
