@@ -116,28 +116,32 @@ void spill_stream_frees_stream_ended(struct spill_stream_frees *frees, const voi
  */
 static bool has_passed(const struct spill_backend *backend, const struct spill_free_mark *mark)
 {
-	if (spill_contexts_birth(backend, mark->context) != mark->birth)
-		return true;
-	if (spill_context_ending(backend, mark->device, mark->context, mark->generation) ||
-	    !backend->events->passed(mark->device, mark->context, mark->event))
+	if (!spill_context_hold(backend, mark->device, mark->context, mark->generation))
 		return false;
-	if (!spill_context_dead(backend, mark->device, mark->context, mark->generation))
+	bool ended = spill_contexts_birth(backend, mark->context) != mark->birth ||
+	             spill_context_dead(backend, mark->device, mark->context, mark->generation);
+	bool passed = ended || backend->events->passed(mark->device, mark->context, mark->event);
+	if (passed && !ended)
 		backend->events->destroy(mark->device, mark->context, mark->event);
-	return true;
+	spill_context_release(mark->context);
+	return passed;
 }
 
 static bool place_mark(const struct spill_backend *backend, struct spill_free_mark *mark)
 {
+	if (!spill_context_hold(backend, mark->device, mark->context, 0))
+		return false;
 	mark->generation = spill_context_generation();
 	mark->birth = spill_contexts_birth(backend, mark->context);
 	mark->number = spill_stream_frees_number();
-	return mark->birth && !spill_context_ending(backend, mark->device, mark->context, 0) &&
-	       !backend->moves->mark(mark->device, mark->context, &mark->event);
+	bool placed = mark->birth && !backend->moves->mark(mark->device, mark->context, &mark->event);
+	spill_context_release(mark->context);
+	return placed;
 }
 
 /*
- * The context of some frees. The contexts take turns. One that is not known has ended: no mark can be
- * behind frees in it. pre: locked
+ * The context of some frees. The contexts take turns. A context that is not known has ended, and its
+ * frees need no mark. pre: locked
  */
 static bool choose_context(struct spill_stream_frees *frees, const struct spill_backend *backend,
                            struct spill_free_mark *mark)

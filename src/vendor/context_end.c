@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "clock.h"
+
 /* The latest ends. No thread uses a dead object for so long that this many more contexts end. */
 #define ENDS 256
 
@@ -14,9 +16,53 @@ static struct {
 static _Atomic unsigned in_progress;
 static _Atomic uint64_t generation = 1;
 
+/* Threads that hold a context, by a hash of it. A call of the vendor takes microseconds. */
+#define HOLDS 64
+#define HOLD_POLL_NS 5000
+#define HOLD_MOST_NS 5000000000ull
+static _Atomic unsigned holds[HOLDS];
+
 uint64_t spill_context_generation(void)
 {
 	return atomic_load_explicit(&generation, memory_order_acquire);
+}
+
+static _Atomic unsigned *holds_of(const void *context)
+{
+	return &holds[((uintptr_t)context >> 4) * 0x9e3779b97f4a7c15ull >> 58];
+}
+
+static bool is_held(const void *context)
+{
+	unsigned sum = context ? atomic_load(holds_of(context)) : 0;
+	for (unsigned i = 0; i < HOLDS && !context; i++)
+		sum += atomic_load(&holds[i]);
+	return sum;
+}
+
+/* Either this thread sees the other's hold, or that one sees the end: both write before they read. */
+static void wait_for_holds(const void *context)
+{
+	for (uint64_t begin = spill_clock_ns(); is_held(context);) {
+		if (spill_clock_ns() - begin > HOLD_MOST_NS)
+			return;
+		spill_clock_sleep(HOLD_POLL_NS);
+	}
+}
+
+bool spill_context_hold(const struct spill_backend *backend, int device, const void *context,
+                        uint64_t made_in)
+{
+	atomic_fetch_add(holds_of(context), 1);
+	if (!spill_context_ending(backend, device, context, made_in))
+		return true;
+	spill_context_release(context);
+	return false;
+}
+
+void spill_context_release(const void *context)
+{
+	atomic_fetch_sub(holds_of(context), 1);
 }
 
 struct spill_context_end spill_context_end_begin(const struct spill_backend *backend, int device,
@@ -32,6 +78,7 @@ struct spill_context_end spill_context_end_begin(const struct spill_backend *bac
 	ends[end.slot].end = end;
 	ends[end.slot].in_progress = true;
 	pthread_mutex_unlock(&lock);
+	wait_for_holds(context);
 	return end;
 }
 
@@ -69,7 +116,7 @@ static bool is_covered_by_any(bool also_done, const struct spill_backend *backen
 bool spill_context_ending(const struct spill_backend *backend, int device, const void *context,
                           uint64_t made_in)
 {
-	return atomic_load_explicit(&in_progress, memory_order_acquire) &&
+	return atomic_load(&in_progress) &&
 	       is_covered_by_any(false, backend, device, context, made_in);
 }
 
@@ -88,6 +135,8 @@ static void forget_parent(void)
 		ends[i].end.backend = NULL;
 		ends[i].in_progress = false;
 	}
+	for (unsigned i = 0; i < HOLDS; i++)
+		atomic_store(&holds[i], 0);
 	atomic_store(&in_progress, 0);
 	atomic_fetch_add(&generation, 1);
 }

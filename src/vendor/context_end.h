@@ -30,11 +30,22 @@ struct spill_context_end {
 uint64_t spill_context_generation(void);
 
 /*
- * Begins an end, before the vendor's call. Objects made from here on are of a newer generation.
+ * Begins an end, before the vendor's call. Objects made from here on are of a newer generation. Waits
+ * for threads that hold the context, at most 5 s.
  * pre: libspill makes no more objects in the context (the caller is inside the gate)
  */
 struct spill_context_end spill_context_end_begin(const struct spill_backend *backend, int device,
                                                  const void *context);
+
+/*
+ * Holds an object of a context for calls of the vendor: the end of the context waits for
+ * spill_context_release. False: the context is ending, and the object may be gone. A look alone is
+ * not enough, because another thread may begin and finish the end after it. pre: this thread holds no
+ * other context, and does not end one meanwhile
+ */
+bool spill_context_hold(const struct spill_backend *backend, int device, const void *context,
+                        uint64_t generation);
+void spill_context_release(const void *context);
 
 /* `undone`: the vendor refused, or the reference was not the last one. */
 void spill_context_end_finish(const struct spill_context_end *end, bool undone);

@@ -49,28 +49,46 @@ static struct spill_placement *take_waiting(const struct spill_backend *backend)
 	return placement;
 }
 
+/* The event's context has ended, and the event with it. */
+static bool is_event_gone(const struct spill_placement *placement)
+{
+	return spill_context_dead(placement->backend, placement->event_device, placement->event_context,
+	                          placement->event_generation);
+}
+
+/* While the event's context ends, the event may not exist any more. */
+static bool hold_event(const struct spill_placement *placement)
+{
+	return spill_context_hold(placement->backend, placement->event_device, placement->event_context,
+	                          placement->event_generation);
+}
+
 /*
  * May the placement be released? Without an event it has to wait for the owner, and only a caller
- * that may wait does so. If the event's context is just ending, the event may not exist any more.
+ * that may wait does so.
  */
 static bool may_release(const struct spill_placement *placement, bool may_wait)
 {
 	const struct spill_backend *backend = placement->backend;
-	if (placement->event)
-		return !spill_context_ending(backend, placement->event_device, placement->event_context,
-		                             placement->event_generation) &&
-		       backend->events->passed(placement->event_device, placement->event_context,
-		                               placement->event);
-	return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
+	if (!placement->event)
+		return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
+	if (!hold_event(placement))
+		return false;
+	bool passed =
+	    !is_event_gone(placement) &&
+	    backend->events->passed(placement->event_device, placement->event_context, placement->event);
+	spill_context_release(placement->event_context);
+	return passed;
 }
 
 /* Destroys the event of a placement, given as a copy: the placement itself may be in use again. */
 static void destroy_event(const struct spill_placement *copy)
 {
-	if (copy->event && !copy->event_ended &&
-	    !spill_context_dead(copy->backend, copy->event_device, copy->event_context,
-	                        copy->event_generation))
+	if (!copy->event || copy->event_ended || !hold_event(copy))
+		return;
+	if (!is_event_gone(copy))
 		copy->backend->events->destroy(copy->event_device, copy->event_context, copy->event);
+	spill_context_release(copy->event_context);
 }
 
 /* Keeps a placement for the next request. The caller destroys its event. pre: locked */

@@ -1,5 +1,10 @@
 /* Which things end with a context whose handle another one may have by now. */
 #include "unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "backend.h"
 #include "context_end.h"
 
@@ -66,6 +71,33 @@ TEST(an_end_is_remembered)
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
 	assert_true(spill_context_dead(&vendor, 0, &contexts[0], before));
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], after));
+}
+
+static void *end_it(void *ended)
+{
+	struct spill_context_end end = begin(0, &contexts[0]);
+	atomic_store((atomic_bool *)ended, true);
+	spill_context_end_finish(&end, false);
+	return NULL;
+}
+
+/* A thread that calls the vendor with an object of the context would use it after its end. */
+TEST(an_end_waits_for_those_who_hold_the_context)
+{
+	uint64_t before = spill_context_generation();
+	atomic_bool ended = false;
+	pthread_t thread;
+	assert_true(spill_context_hold(&vendor, 0, &contexts[0], before));
+	pthread_create(&thread, NULL, end_it, &ended);
+	while (!spill_context_ending(&vendor, 0, &contexts[0], before))
+		sched_yield();
+	assert_false(spill_context_hold(&vendor, 0, &contexts[0], before));
+	for (unsigned i = 0; i < 100; i++)
+		sched_yield();
+	assert_false(atomic_load(&ended));
+	spill_context_release(&contexts[0]);
+	pthread_join(thread, NULL);
+	assert_true(atomic_load(&ended));
 }
 
 /* However many come and go meanwhile. */
