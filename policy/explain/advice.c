@@ -31,7 +31,7 @@ bool spill_oom_is_beyond(uint64_t bytes, uint64_t total)
 /* Rounded up to a MiB, as a policy file has it. */
 static struct spill_word amount_of(uint64_t bytes)
 {
-	uint64_t whole = bytes > UINT64_MAX - MIB ? bytes : (bytes + MIB - 1) / MIB * MIB;
+	uint64_t whole = spill_round_up(bytes, MIB);
 	struct spill_word word;
 
 	spill_amount_format((struct spill_amount){SPILL_AMOUNT_BYTES, whole}, word.text, sizeof(word.text));

@@ -1,4 +1,4 @@
-/* Minimum, maximum, sums and differences that stop at the ends, and classes of sizes. */
+/* Minimum, maximum, sums, differences and multiples that stop at the ends, and classes of sizes. */
 #ifndef SPILL_MINMAX_H
 #define SPILL_MINMAX_H
 
@@ -24,6 +24,12 @@ static inline uint64_t spill_minus(uint64_t from, uint64_t take)
 static inline uint64_t spill_plus(uint64_t one, uint64_t other)
 {
 	return one > UINT64_MAX - other ? UINT64_MAX : one + other;
+}
+
+/* The next multiple of `unit` from `bytes` on; `bytes` itself if that would overflow. */
+static inline uint64_t spill_round_up(uint64_t bytes, uint64_t unit)
+{
+	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
 /* Sizes from a power of two up to the next are a class, 1 to 64. The class of 0 is 0. */

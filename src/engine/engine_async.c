@@ -3,9 +3,10 @@
  *
  * On a device that fills up it comes from segments that can move (engine_ordered.h), before that from
  * the pool that the program uses. Memory that finds no room is placed as plain memory is, all of it
- * on the host. Its free waits for an event, and the program does not (deferred.h). The step `managed` takes memory from a managed pool of ours, and the vendor's own
- * free gives it back to that pool (docs/adr/0010). In a capture every call is passed through: there
- * it adds a node to the graph, and takes no memory yet.
+ * on the host. Its free waits for an event, and the program does not (deferred.h). The step `managed`
+ * takes memory from a managed pool of ours, and the vendor's own free gives it back to that pool
+ * (docs/adr/0010). In a capture every call is passed through: there it adds a node to the graph, and
+ * takes no memory yet.
  */
 #include <pthread.h>
 #include <stdlib.h>

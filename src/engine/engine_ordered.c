@@ -11,8 +11,8 @@
 #include "rule.h"
 
 /*
- * A segment's number in the ledger, whose buckets are of 512. The ranges in it have addresses, and the first of them has the
- * segment's. Chunk sets have other numbers (chunk_set.h).
+ * A segment's number in the ledger, whose buckets are of 512. The ranges in it have addresses, and
+ * the first of them has the segment's. Chunk sets have other numbers (chunk_set.h).
  */
 #define SEGMENT_TAG 0x5e80000000000000ull
 
@@ -73,13 +73,23 @@ static bool can_be_served(const struct spill_request *request, const struct spil
 	       !is_ruled_out(request->admission.applied) && !spill_engine_in_capture(request);
 }
 
+/* The vendor is asked for its pool last: the call takes longer than the rest. */
+static struct spill_ordered_pool *choose_pool(const struct spill_request *request,
+                                              const struct spill_backend *backend)
+{
+	bool fresh = !spill_ordered_any(NULL);
+	if (!can_be_served(request, backend) || (fresh && !is_segment_wanted(request, backend)))
+		return NULL;
+	struct spill_ordered_pool *pool = pool_of(request, backend);
+	return pool && (fresh || spill_ordered_any(pool) || is_segment_wanted(request, backend)) ? pool
+	                                                                                         : NULL;
+}
+
 bool spill_ordered_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_ordered_pool *pool = can_be_served(request, backend) ? pool_of(request, backend) : NULL;
-	bool wanted = pool && (spill_ordered_any(pool) || is_segment_wanted(request, backend)) &&
-	              !spill_exporting_stays_plain(request);
-	request->admission.ordered = wanted ? pool : NULL;
-	return wanted;
+	struct spill_ordered_pool *pool = choose_pool(request, backend);
+	request->admission.ordered = pool && !spill_exporting_stays_plain(request) ? pool : NULL;
+	return request->admission.ordered != NULL;
 }
 
 /* -- serving ----------------------------------------------------------------------------------- */
@@ -186,9 +196,7 @@ static enum spill_substitute serve_from_new(struct spill_request *request,
  */
 static bool serve_old_range(struct spill_request *request)
 {
-	return serve_free_range(request, false) ||
-	       (spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
-	        serve_free_range(request, true));
+	return serve_free_range(request, spill_process_policy()->movable_follow != SPILL_SWITCH_OFF);
 }
 
 enum spill_substitute spill_ordered_serve(struct spill_request *request, const struct spill_backend *backend,

@@ -9,7 +9,6 @@
 #include "capture.h"
 #include "engine_ordered.h"
 #include "gate.h"
-#include "minmax.h"
 #include "ordered_pool.h"
 #include "vendor_pool.h"
 

@@ -333,10 +333,7 @@ uint64_t spill_vendor_pool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
 	if (bytes <= spare)
 		return 0;
 	uint64_t needed = bytes - spare;
-	uint64_t whole = needed > UINT64_MAX - SPILL_MEMPOOL_STEP
-	                     ? needed
-	                     : (needed + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP;
-	return needed > room ? needed : spill_min(whole, room);
+	return needed > room ? needed : spill_min(spill_round_up(needed, SPILL_MEMPOOL_STEP), room);
 }
 
 /* pre: locked */

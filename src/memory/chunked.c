@@ -7,6 +7,7 @@
 #include "account.h"
 #include "clock.h"
 #include "chunk_map.h"
+#include "minmax.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CHUNKED */
 /* Oldest first. An entry is removed only while the mover is held, too: the mover's finds stay. */
@@ -20,11 +21,6 @@ static void (*_Atomic observer)(void);
 static _Atomic uint64_t held_until_ns;
 
 /* -- making and releasing ---------------------------------------------------------------------- */
-
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
 
 uint64_t spill_chunked_granularity(const struct spill_backend *backend, int device)
 {
@@ -49,10 +45,10 @@ struct spill_chunked *spill_chunked_new(const struct spill_place_ops *ops,
                                         const struct spill_place_request *want, uint64_t unit,
                                         const char **error)
 {
-	uint64_t range = round_up(want->bytes, unit);
+	uint64_t range = spill_round_up(want->bytes, unit);
 	uint64_t chunk_bytes = spill_policy_chunk(want->policy, want->bytes, unit);
 	if (want->most_chunk && want->most_chunk < chunk_bytes)
-		chunk_bytes = round_up(want->most_chunk, unit);
+		chunk_bytes = spill_round_up(want->most_chunk, unit);
 	/* At most two chunks are smaller: the last of the device, and the last of the host. */
 	uint64_t room = range / chunk_bytes + 2;
 	struct spill_chunked *chunked = NULL;

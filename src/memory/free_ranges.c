@@ -1,4 +1,5 @@
 #include "free_ranges.h"
+#include "minmax.h"
 
 #include <stdlib.h>
 
@@ -68,15 +69,10 @@ struct spill_range *spill_free_ranges_add(struct spill_free_ranges *set, uint64_
 	return range;
 }
 
-static uint64_t whole_units(uint64_t bytes)
-{
-	return (bytes + SPILL_RANGE_UNIT - 1) / SPILL_RANGE_UNIT * SPILL_RANGE_UNIT;
-}
-
 struct spill_range *spill_free_ranges_cut(struct spill_range *range, uint64_t wanted)
 {
 	struct spill_free_ranges *set = range->in;
-	uint64_t bytes = whole_units(wanted);
+	uint64_t bytes = spill_round_up(wanted, SPILL_RANGE_UNIT);
 	unlink_free(range);
 	struct spill_range *rest = range->bytes > bytes ? malloc(sizeof(*rest)) : NULL;
 	if (!rest)
@@ -123,9 +119,9 @@ static struct spill_range *find_in_class(const struct spill_free_ranges *set, un
 struct spill_range *spill_free_ranges_take(struct spill_free_ranges *set, uint64_t bytes,
                                            bool (*usable)(const struct spill_range *range, uint64_t bytes))
 {
-	uint64_t whole = whole_units(bytes);
+	uint64_t whole = spill_round_up(bytes, SPILL_RANGE_UNIT);
 	unsigned first = class_of(whole), looks = 0;
-	if (whole < bytes || whole > set->bytes)
+	if (whole > set->bytes)
 		return NULL;
 	for (unsigned class = next_filled(set, first); class < SPILL_RANGE_CLASSES && looks < MOST_LOOKS;
 	     class = next_filled(set, class + 1)) {

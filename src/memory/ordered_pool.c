@@ -209,14 +209,10 @@ static struct spill_range *find_range(struct spill_ordered_pool *pool, uint64_t 
                                       const struct spill_stream_order *name, bool anywhere)
 {
 	enum spill_range_kind kind = kind_of(bytes);
+	bool (*usable)(const struct spill_range *, uint64_t) = anywhere ? NULL : is_on_device;
 	struct spill_free_ranges *own = name->stream ? spill_stream_frees_of(&pool->frees, name, kind) : NULL;
-	struct spill_range *range = NULL;
-	if (own)
-		range = spill_free_ranges_take(own, bytes, anywhere ? NULL : is_on_device);
-	if (!range)
-		range =
-		    spill_free_ranges_take(&pool->frees.settled[kind], bytes, anywhere ? NULL : is_on_device);
-	return range;
+	struct spill_range *range = own ? spill_free_ranges_take(own, bytes, usable) : NULL;
+	return range ? range : spill_free_ranges_take(&pool->frees.settled[kind], bytes, usable);
 }
 
 /* pre: locked */
@@ -277,9 +273,10 @@ struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint
 	struct block *block = calloc(1, sizeof(*block));
 	if (!block)
 		return NULL;
-	if (take_range(pool, block, bytes, order, anywhere) ||
+	if (take_range(pool, block, bytes, order, false) ||
 	    (spill_stream_frees_look(&pool->frees, pool->backend, &lock) &&
-	     take_range(pool, block, bytes, order, anywhere)))
+	     take_range(pool, block, bytes, order, false)) ||
+	    (anywhere && take_range(pool, block, bytes, order, true)))
 		return begin_block(pool, block, bytes, order);
 	free(block);
 	return NULL;
@@ -370,17 +367,10 @@ void spill_ordered_idle(const struct spill_backend *backend, int device, uint64_
 
 /* -- segments ---------------------------------------------------------------------------------- */
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
-
 uint64_t spill_ordered_segment_bytes(uint64_t bytes)
 {
 	uint64_t least = kind_of(bytes) == SPILL_SMALL_RANGES ? SMALL_SEGMENT : SEGMENT;
-	if (bytes > UINT64_MAX - SPILL_ORDERED_CHUNK)
-		return bytes; /* no place makes it */
-	return spill_max(least, round_up(bytes, SPILL_ORDERED_CHUNK));
+	return spill_max(least, spill_round_up(bytes, SPILL_ORDERED_CHUNK));
 }
 
 /* Adds a span, joined with the last one if they touch. False: there are too many. */
@@ -498,9 +488,11 @@ uint64_t spill_ordered_unused(const struct spill_backend *backend, int device)
 	uint64_t bytes = 0;
 	pthread_mutex_lock(&lock);
 	for (const struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
-		if (pool->backend == backend && pool->device == device)
-			TAILQ_FOREACH(segment, &pool->segments, link)
-	bytes += segment->in_use ? 0 : segment->chunked->range;
+		TAILQ_FOREACH(segment, &pool->segments, link)
+		{
+			if (pool->backend == backend && pool->device == device && !segment->in_use)
+				bytes += segment->chunked->range;
+		}
 	pthread_mutex_unlock(&lock);
 	return bytes;
 }
@@ -519,8 +511,10 @@ static struct segment *find_empty(const struct spill_ordered_pool *pool, bool on
 {
 	struct segment *segment;
 	TAILQ_FOREACH(segment, &pool->segments, link)
-	if (is_empty(segment, on_host))
-		return segment;
+	{
+		if (is_empty(segment, on_host))
+			return segment;
+	}
 	return NULL;
 }
 
@@ -571,7 +565,7 @@ void spill_ordered_restart(struct spill_ordered_pool *pool, bool used, bool rese
 
 static uint64_t counted_bytes(const struct spill_placement *placement)
 {
-	return round_up(placement->bytes, SPILL_RANGE_UNIT);
+	return spill_round_up(placement->bytes, SPILL_RANGE_UNIT);
 }
 
 void spill_ordered_count(struct spill_ordered_pool *pool, struct spill_placement *placement)
@@ -601,7 +595,9 @@ void spill_ordered_each(void (*visit)(const struct spill_placement *segment, voi
 	pthread_mutex_lock(&lock);
 	for (const struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
 		TAILQ_FOREACH(segment, &pool->segments, link)
-	visit(&segment->chunked->base, data);
+		{
+			visit(&segment->chunked->base, data);
+		}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -61,8 +61,8 @@ uint64_t spill_ordered_segment_bytes(uint64_t bytes);
 #define SPILL_ORDERED_CHUNK ((uint64_t)16 << 20)
 
 /*
- * Takes a range that work in `order` may use, on the device; or with `anywhere` also one that is on
- * the host. NULL: none is free, or no memory. Calls the vendor without a lock.
+ * Takes a range that work in `order` may use, on the device; with `anywhere` one on the host if there
+ * is none. NULL: none is free, or no memory. Calls the vendor without a lock.
  */
 struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint64_t bytes,
                                            const struct spill_stream_order *order, bool anywhere);
@@ -104,7 +104,7 @@ uint64_t spill_ordered_unused(const struct spill_backend *backend, int device);
 /*
  * The number of the last free. A caller that has seen since then that certain work was done says so:
  * no work uses ranges that were freed in that order up to that number. The work of a stream; of a
- * context, with order->stream NULL; or of the device with the gate closed.
+ * context, with order->stream NULL; or of the device (`idle`), seen with the gate closed.
  */
 uint64_t spill_ordered_number(void);
 void spill_ordered_done(const struct spill_backend *backend, const struct spill_stream_order *order,

@@ -5,6 +5,7 @@
 #include "account.h"
 #include "chunk_set.h"
 #include "chunked.h"
+#include "minmax.h"
 
 /*
  * Makes device chunks while there is room and the driver agrees. Other processes take device
@@ -41,7 +42,7 @@ static struct spill_placement *make_as(const struct spill_place_ops *ops, spill_
 	if (!unit)
 		return NULL;
 	/* The least host memory is charged first: a refusal costs no vendor call. */
-	uint64_t range = (want->bytes + unit - 1) / unit * unit;
+	uint64_t range = spill_round_up(want->bytes, unit);
 	uint64_t surely_host = range - (want->device_room < range ? want->device_room / unit * unit : range);
 	*error = surely_host ? spill_physical_charge(want->policy, surely_host) : NULL;
 	if (*error)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "peer.h"
+#include "minmax.h"
 
 struct range {
 	uint64_t at, bytes; /* offset in the chunk */
@@ -214,8 +215,7 @@ struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *o
 		goto fail;
 	}
 	block->spare = spare;
-	block->bytes = (want->bytes + SPILL_SHARED_CHUNKS_ALIGNMENT - 1) / SPILL_SHARED_CHUNKS_ALIGNMENT *
-	               SPILL_SHARED_CHUNKS_ALIGNMENT;
+	block->bytes = spill_round_up(want->bytes, SPILL_SHARED_CHUNKS_ALIGNMENT);
 	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
 		goto fail;
 	const struct spill_placement *backing = block->chunk->backing;

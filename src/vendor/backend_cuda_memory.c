@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "numa.h"
+#include "minmax.h"
 
 /* Up to 1 MiB: pieces of 512 bytes in shared blocks. Above: blocks of 2 MiB (measured, H200). */
 static uint64_t footprint(uint64_t bytes)
 {
 	uint64_t unit = bytes <= 1 << 20 ? 512 : 2 << 20;
-	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+	return spill_round_up(bytes, unit);
 }
 
 /* Rows start at multiples of 512 bytes (measured, H200). */

@@ -147,6 +147,15 @@ static void give(struct spill_placement *range, const struct spill_stream_order 
 	spill_ordered_free(range, order, 0);
 }
 
+/* The address of a new segment that is one range, freed in that order. */
+static uint64_t freed_segment(const struct spill_stream_order *order)
+{
+	struct spill_placement *range = grow(pool, SEGMENT, order);
+	uint64_t ptr = range->ptr;
+	give(range, order);
+	return ptr;
+}
+
 /* Places a mark behind the frees so far, and lets it pass. */
 static void pass_a_mark(const struct spill_stream_order *order)
 {
@@ -184,9 +193,7 @@ TEST(another_stream_gets_what_nobody_used)
 
 TEST(another_stream_waits_for_a_mark)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &first);
+	uint64_t ptr = freed_segment(&first);
 	assert_null(take(SEGMENT, &second));
 	assert_int_equal(fake_vendor.marks, 1);
 	assert_ptr_equal(fake_vendor.marked_context, &contexts[0]);
@@ -194,7 +201,7 @@ TEST(another_stream_waits_for_a_mark)
 	assert_int_equal(fake_vendor.marks, 1);
 	assert_int_equal(fake_vendor.queries, 1);
 	passes = true;
-	range = expect_at(ptr, SEGMENT, &second);
+	struct spill_placement *range = expect_at(ptr, SEGMENT, &second);
 	assert_int_equal(fake_vendor.events, 0);
 	give(range, &second);
 }
@@ -202,9 +209,7 @@ TEST(another_stream_waits_for_a_mark)
 /* A free after the mark is not behind it, even of the same range. */
 TEST(a_mark_is_for_earlier_frees_only)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &first);
+	uint64_t ptr = freed_segment(&first);
 	pass_a_mark(&second);
 	give(expect_at(ptr, SEGMENT, &first), &first);
 	assert_null(take(SEGMENT, &second));
@@ -214,11 +219,9 @@ TEST(a_mark_is_for_earlier_frees_only)
 
 TEST(a_later_stream_of_that_handle_has_no_order)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &first);
+	uint64_t ptr = freed_segment(&first);
 	spill_ordered_stream_ended(&fake_vendor_backend, &stream_handles[1]);
-	range = expect_at(ptr, SEGMENT, &first);
+	struct spill_placement *range = expect_at(ptr, SEGMENT, &first);
 	give(range, &first);
 	spill_ordered_stream_ended(&fake_vendor_backend, first.stream);
 	pass_a_mark(&first);
@@ -227,9 +230,7 @@ TEST(a_later_stream_of_that_handle_has_no_order)
 
 TEST(a_stream_of_another_context_is_another_one)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &elsewhere);
-	uint64_t ptr = range->ptr;
-	give(range, &elsewhere);
+	uint64_t ptr = freed_segment(&elsewhere);
 	pass_a_mark(&first);
 	assert_ptr_equal(fake_vendor.marked_context, elsewhere.context);
 	give(expect_at(ptr, SEGMENT, &first), &first);
@@ -250,9 +251,7 @@ TEST(freed_without_a_stream)
 /* A request may be given up after it got a range: then no other stream may use it earlier. */
 TEST(given_up_behind_its_stream)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &first);
+	uint64_t ptr = freed_segment(&first);
 	spill_placement_release(expect_at(ptr, SEGMENT, &first), false);
 	pass_a_mark(&second);
 	give(expect_at(ptr, SEGMENT, &second), &second);
@@ -262,9 +261,7 @@ TEST(given_up_behind_its_stream)
 
 TEST(in_a_capture_nobody_asks_the_vendor)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &first);
+	uint64_t ptr = freed_segment(&first);
 	set_capturing(true);
 	assert_null(take(SEGMENT, &second));
 	assert_null(spill_ordered_empty(&fake_vendor_backend, 0, NULL, false));
@@ -280,9 +277,7 @@ TEST(in_a_capture_nobody_asks_the_vendor)
 
 TEST(a_refused_mark_is_tried_again)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &first);
+	uint64_t ptr = freed_segment(&first);
 	fake_vendor_fail(1, 2);
 	assert_null(take(SEGMENT, &second));
 	assert_int_equal(fake_vendor.marks, 0);
@@ -294,9 +289,7 @@ TEST(a_refused_mark_is_tried_again)
 /* Its event ends with the context, and so does the work. */
 TEST(the_context_of_a_mark_ends)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &elsewhere);
-	uint64_t ptr = range->ptr;
-	give(range, &elsewhere);
+	uint64_t ptr = freed_segment(&elsewhere);
 	assert_null(take(SEGMENT, &first));
 	assert_ptr_equal(fake_vendor.marked_context, elsewhere.context);
 	fake_vendor.dead_context = elsewhere.context;
@@ -388,9 +381,7 @@ TEST(an_unknown_context_holds_up_no_other)
 
 TEST(a_context_that_ends_frees_its_order)
 {
-	struct spill_placement *range = grow(pool, SEGMENT, &elsewhere);
-	uint64_t ptr = range->ptr;
-	give(range, &elsewhere);
+	uint64_t ptr = freed_segment(&elsewhere);
 	set_capturing(true); /* no marks */
 	spill_ordered_context_ended(ENDED(&fake_vendor_backend, 0, &contexts[2]));
 	assert_null(take(SEGMENT, &first));

@@ -1,21 +1,17 @@
 /*
  * Memory that sum lines tell, in a recording. It has no sizes of its own. So each call site's bytes
  * are one allocation, a level, that is replaced when they change. What a device holds beyond these,
- * by other lines, is one more level without a name until the sums come.
+ * by other lines, is one more level without a name until the sums come. A log may lack lines, so no
+ * difference is less than nothing.
  */
 #include "cli.h"
 #include "recording.h"
+#include "minmax.h"
 
 static struct cli_recorded_device *device_of(struct cli_recording *recording, const struct cli_event *event)
 {
 	return event->device < 0 || event->device >= SPILL_DEVICES ? NULL
 	                                                           : &recording->devices[event->device];
-}
-
-/* A log may lack lines, so that a difference would be less than nothing. */
-static uint64_t beyond(uint64_t bytes, uint64_t others)
-{
-	return bytes > others ? bytes - others : 0;
 }
 
 /* The site is in the upper half. */
@@ -105,8 +101,8 @@ static void match_levels(struct cli_recording *recording, const struct cli_event
 
 	if (named >= summed)
 		set_level(recording, rest, at, 0);
-	lower_levels(recording, at, beyond(named, summed), 0);
-	set_level(recording, rest, at, beyond(summed, named));
+	lower_levels(recording, at, spill_minus(named, summed), 0);
+	set_level(recording, rest, at, spill_minus(summed, named));
 }
 
 /* The device bytes of the event's allocation before it. */
@@ -125,11 +121,11 @@ void cli_levels_event(struct cli_recording *recording, const struct cli_event *e
 	if (!device || !event->level.all_peak)
 		return;
 	own = device->held - device->levels;
-	peak = beyond(event->level.device_peak, own);
+	peak = spill_minus(event->level.device_peak, own);
 	if (peak > device->levels)
 		match_levels(recording, event, peak);
 	own += event->held.device - bytes_before(recording, event);
-	device->summed = beyond(event->level.device, own);
+	device->summed = spill_minus(event->level.device, own);
 	match_levels(recording, event, device->summed);
 }
 
@@ -149,7 +145,8 @@ void cli_levels_sum(struct cli_recording *recording, const struct cli_event *eve
 
 		set_level(recording, rest, event, 0);
 		lower_levels(recording, event,
-		             beyond(device->levels - level_at(recording, key), device->summed - live), key);
+		             spill_minus(device->levels - level_at(recording, key), device->summed - live),
+		             key);
 	}
 	set_level(recording, key, event, live);
 	match_levels(recording, event, device->summed);

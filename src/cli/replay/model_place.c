@@ -8,11 +8,6 @@
 /* The begin of a shared chunk holds no block. */
 #define POOL_CHUNK (SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT)
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
-}
-
 /* -- accounts --------------------------------------------------------------------------------- */
 
 uint64_t cli_model_held(const struct cli_model *model, int device)
@@ -162,7 +157,7 @@ static void make_chunked(struct cli_model_request *request, uint64_t on_device)
 	struct cli_model_slot *slot = request->slot;
 
 	slot->chunked = true;
-	slot->range = round_up(slot->bytes, CLI_GRANULE);
+	slot->range = spill_round_up(slot->bytes, CLI_GRANULE);
 	slot->chunk = spill_policy_chunk(request->model->setting->policy, slot->bytes, CLI_GRANULE);
 	slot->first = slot->held.device = on_device;
 	slot->held.host = slot->range - on_device;
@@ -192,7 +187,7 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 	struct cli_model_device *state = &model->devices[device];
 	bool movable = is_movable(request, chunks);
 	bool small = !movable && request->ask.weight < CLI_GRANULE;
-	uint64_t weight = movable ? round_up(request->ask.bytes, CLI_GRANULE) : request->ask.weight;
+	uint64_t weight = movable ? spill_round_up(request->ask.bytes, CLI_GRANULE) : request->ask.weight;
 	uint64_t held = cli_model_held(model, device);
 	size_t block = small ? cli_shared_find(&state->blocks, weight) : 0;
 	uint64_t needed = small ? (cli_shared_is_made(&state->blocks, block) ? 0 : CLI_GRANULE) : weight;
@@ -225,7 +220,7 @@ static const char *place_pooled(struct cli_model_request *request, enum spill_pl
 	struct cli_model *model = request->model;
 	struct cli_model_slot *slot = request->slot;
 	struct cli_shared *pool = &model->devices[slot->device].pools[place];
-	uint64_t block = round_up(slot->bytes, SPILL_SHARED_CHUNKS_ALIGNMENT);
+	uint64_t block = spill_round_up(slot->bytes, SPILL_SHARED_CHUNKS_ALIGNMENT);
 	size_t at = cli_shared_find(pool, block);
 	const char *refused =
 	    cli_shared_is_made(pool, at) ? NULL : cli_model_charge_host(model, SPILL_SHARED_CHUNKS_CHUNK);
@@ -252,7 +247,7 @@ static const char *place_split(struct cli_model_request *request, uint64_t devic
 {
 	struct cli_model *model = request->model;
 	struct cli_model_slot *slot = request->slot;
-	uint64_t range = round_up(slot->bytes, CLI_GRANULE),
+	uint64_t range = spill_round_up(slot->bytes, CLI_GRANULE),
 	         on_device = spill_min(range, device_room) / CLI_GRANULE * CLI_GRANULE;
 	const char *refused = range > on_device ? cli_model_charge_host(model, range - on_device) : NULL;
 

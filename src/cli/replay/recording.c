@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "minmax.h"
 
 enum cli_where cli_where_of(enum spill_place place)
 {
@@ -199,8 +200,7 @@ static void note_other(struct cli_recording *recording, int device)
 
 	if (device < 0 || device >= SPILL_DEVICES || oom->device != device || !oom->total)
 		return;
-	own_bytes = recording->taken[device] +
-	            (recording->small[device] + CLI_GRANULE - 1) / CLI_GRANULE * CLI_GRANULE;
+	own_bytes = recording->taken[device] + spill_round_up(recording->small[device], CLI_GRANULE);
 	recording->devices[device].known = true;
 	if (used > own_bytes && recording->devices[device].other < used - own_bytes)
 		recording->devices[device].other = used - own_bytes;
