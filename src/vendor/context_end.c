@@ -116,8 +116,7 @@ static bool is_covered_by_any(bool also_done, const struct spill_backend *backen
 bool spill_context_ending(const struct spill_backend *backend, int device, const void *context,
                           uint64_t made_in)
 {
-	return atomic_load(&in_progress) &&
-	       is_covered_by_any(false, backend, device, context, made_in);
+	return atomic_load(&in_progress) && is_covered_by_any(false, backend, device, context, made_in);
 }
 
 /* Only an end since `made_in` can cover the object. */
