@@ -5,12 +5,12 @@
 /* Places that a hash can have. Few, so that a miss in a full table is cheap. */
 #define PLACES 32
 /*
- * Samples that are wanted at once in each state. Each of the first EAGER launches may give one,
- * later one of SELDOM. With FEW samples, one launch of RARELY.
+ * Samples that are wanted at once in each state: of the first FEW launches, then of ever fewer until
+ * they arrive. A program submits a whole step before the first time is known, and the stopwatches
+ * must last for all its sites. With FEW samples, one launch of RARELY.
  */
 #define FEW 4
-#define EAGER 64
-#define SELDOM 16
+#define SELDOM 64
 #define RARELY 256
 /*
  * A sample moves the mean by an eighth of the difference. An outlier counts as at most 8 times the
@@ -50,7 +50,7 @@ bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_
 	struct spill_benefit_samples *seen =
 	    on_host ? &benefit->sites[site].in_place : &benefit->sites[site].resident;
 	uint32_t use = seen->uses++;
-	if (seen->measured < FEW && (use < EAGER || use % SELDOM == 0))
+	if (seen->measured < FEW && (use < FEW || !(use & (use - 1)) || use % SELDOM == 0))
 		return true;
 	return use % RARELY == 0;
 }

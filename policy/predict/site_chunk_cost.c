@@ -4,8 +4,7 @@
 
 /* Places that a pair can have. Few, so that a miss in a full table is cheap. */
 #define PLACES 16
-/* Before the first sample: the first accesses, then one of so many. */
-#define EAGER 8
+/* Before the first sample: the first access, then ever fewer, and one of so many. */
 #define SELDOM 16
 #define RARELY 64
 
@@ -46,11 +45,14 @@ const struct spill_site_chunk_cost *spill_site_chunk_cost_find(const struct spil
 	return pair && pair->measured ? pair : NULL;
 }
 
-bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key)
+bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
+                                        uint64_t kib)
 {
 	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
+	if (pair->measured && (kib > 2 * pair->kib || 2 * kib < pair->kib))
+		pair->measured = pair->wanted = 0;
 	uint8_t use = pair->wanted++;
-	if (!pair->measured && (use < EAGER || use % SELDOM == 0))
+	if (!pair->measured && (!(use & (use - 1)) || use % SELDOM == 0))
 		return true;
 	return use % RARELY == 0;
 }

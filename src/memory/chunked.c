@@ -233,11 +233,15 @@ static void mark_older_dead(struct spill_chunked *chunked)
 
 /* -- the chunk map and the sums. pre: locked --------------------------------------------------- */
 
+/*
+ * A program maps chunk sets side by side, and its buffers reach from one into the next: llama.cpp's
+ * scratch pool grows so, and PyTorch's expandable segments. So a set continues if another one follows.
+ */
 static void enter_in_map(const struct spill_chunked *chunked, unsigned index)
 {
 	const struct spill_chunk *chunk = &chunked->chunks[index];
 	spill_chunk_map_set(spill_chunked_address(chunked, index), chunk->bytes, chunk->on_host,
-	                    index + 1 < chunked->count);
+	                    chunked->set || index + 1 < chunked->count);
 }
 
 static _Atomic uint64_t *bytes_of_device(int device)

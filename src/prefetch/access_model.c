@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "chunk_stay.h"
 #include "minmax.h"
 #include "process.h"
 #include "stopwatch.h"
@@ -13,11 +14,12 @@
 #define MS 1000000ull
 
 /*
- * After an exchange that would not pay, the site pauses this long, and then twice as long each
- * time.
+ * A chunk's row of accesses ends after a quarter of the program's period without one, and at the
+ * latest after this many accesses.
  */
-#define PAUSE_NS (10 * MS)
-#define PAUSE_MOST_NS (1000 * MS)
+#define PERIOD_SHARE 4
+#define GAP_LEAST 64
+#define GAP_MOST 1024
 /* An access is timed at least this often. */
 #define PROBE_NS (10 * MS)
 /* After this time pending measurements count as lost: no thread uses their contexts any more. */
@@ -26,21 +28,17 @@
 #define MEASURED_BYTES (32ull << 20)
 #define TIMES_USUAL 4
 
-/* State of a site that is not in policy/predict/migration_benefit.h. */
-struct site_state {
-	uint64_t next_try_ns, pause_ns;
-	bool moves; /* its chunks were promoted the last time */
-};
-
 struct model {
 	struct spill_access_history history;
 	struct spill_migration_benefit benefit;
-	struct site_state sites[SPILL_BENEFIT_SITES];
+	struct spill_chunk_stays stays;
+	bool moves[SPILL_BENEFIT_SITES]; /* a site's chunks were promoted the last time */
 	/*
 	 * Estimate of the device's remaining work, from measured times. busy_until_ns: with the
 	 * work that was submitted until read_ns. since_ns: the work since then.
 	 */
 	uint64_t busy_until_ns, read_ns, since_ns;
+	uint64_t work_ns; /* of all launches so far, estimated */
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
 	uint64_t probed_ns; /* when an access was last timed only for that */
@@ -61,14 +59,21 @@ static struct model *ensure_model(void)
 	return model;
 }
 
-/* Bounds the estimate. It assumes one stream of work, so it can be too long. pre: locked */
-static void bound_busy_time(uint64_t behind_ns)
+/* A launch was submitted that takes about so long. pre: locked */
+static void add_work(uint64_t ns)
 {
-	uint64_t most_ns = spill_clock_ns() + behind_ns;
-	if (model->busy_until_ns > most_ns)
-		model->busy_until_ns = most_ns;
-	if (model->since_ns > behind_ns)
-		model->since_ns = behind_ns;
+	model->since_ns += ns;
+	model->work_ns += ns;
+}
+
+/*
+ * A launch is done, so at most the work that was submitted after it is left. The estimate can be
+ * longer, because it assumes one stream of work. pre: locked
+ */
+static void bound_busy_time(uint64_t left_ns)
+{
+	model->busy_until_ns = spill_min(model->busy_until_ns, spill_clock_ns() + left_ns);
+	model->since_ns = spill_min(model->since_ns, left_ns);
 }
 
 /* Adds a measurement. Dropped if the lock is contended. */
@@ -80,7 +85,7 @@ static void add_measurement(const struct spill_stopwatch_access *access, uint64_
 	if (model) {
 		model->behind_ns = behind_ns;
 		if (behind_ns)
-			bound_busy_time(behind_ns);
+			bound_busy_time(model->work_ns - access->work_ns);
 		spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
 		for (unsigned i = 0; i < access->count; i++)
 			spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i],
@@ -89,15 +94,29 @@ static void add_measurement(const struct spill_stopwatch_access *access, uint64_
 	pthread_mutex_unlock(&lock);
 }
 
+/* Accesses without one of a chunk that end its row. pre: locked */
+static uint64_t gap(void)
+{
+	uint64_t period = model->history.count - model->history.next;
+	return spill_min(spill_max(period / PERIOD_SHARE, GAP_LEAST), GAP_MOST);
+}
+
 /*
- * In-place cost of a MiB of the access, as the mean over its first chunks on the host. pre: locked
+ * In-place cost of a MiB of the access, as the mean over its first chunks on the host. `*worth`: an
+ * exchange may pay for one of them. pre: locked
  */
-static uint64_t excess_of_access(const struct spill_launch_access *access, uint16_t site)
+static uint64_t excess_of_access(const struct spill_launch_access *access, uint16_t site, uint64_t now,
+                                 bool *worth)
 {
 	unsigned count = spill_launch_access_host_keys(access);
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < count; i++)
-		sum += spill_benefit_chunk_excess(&model->benefit, site, access->host_keys[i]);
+	uint64_t sum = 0, least = spill_benefit_copy_cost(&model->benefit);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t key = access->host_keys[i];
+		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
+		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->history.count, gap(), cost);
+		*worth |= row > least && spill_chunk_stay_may_try(&model->stays, key, now);
+		sum += cost;
+	}
 	return count ? sum / count : 0;
 }
 
@@ -115,7 +134,7 @@ static uint64_t busy_time(uint64_t now)
 static bool needs_probe(uint64_t now)
 {
 	uint64_t ago_ns = now - model->probed_ns;
-	bool is = ago_ns >= PROBE_NS && (ago_ns >= LOST_NS || !spill_stopwatch_any());
+	bool is = ago_ns >= PROBE_NS && (ago_ns >= LOST_NS || !spill_stopwatch_pending());
 	if (is)
 		model->probed_ns = now;
 	return is;
@@ -126,8 +145,8 @@ static bool has_unknown_cost(const struct spill_launch_access *access, uint16_t 
 {
 	bool timed = false;
 	for (unsigned i = 0; i < spill_launch_access_host_keys(access); i++)
-		timed |=
-		    spill_site_chunk_cost_wants_sample(&model->benefit.pairs, site, access->host_keys[i]);
+		timed |= spill_site_chunk_cost_wants_sample(&model->benefit.pairs, site, access->host_keys[i],
+		                                            access->host_bytes >> 10);
 	return timed;
 }
 
@@ -135,15 +154,13 @@ static bool has_unknown_cost(const struct spill_launch_access *access, uint16_t 
 static void fill_advice(struct spill_access_advice *advice, const struct spill_launch_access *access,
                         bool always)
 {
-	const struct site_state *site = &model->sites[advice->site];
-	uint64_t now = spill_clock_ns(), excess_ns = excess_of_access(access, advice->site);
+	uint64_t now = spill_clock_ns();
+	bool worth = always;
+	uint64_t excess_ns = excess_of_access(access, advice->site, now, &worth);
 	advice->busy_ns = busy_time(now);
-	/* A chunk that is costly by itself is promoted even while its site pauses. */
-	advice->bring =
-	    always || now >= site->next_try_ns || spill_benefit_pays(&model->benefit, excess_ns, site->moves);
+	advice->bring = worth;
 	advice->timed = !always && (has_unknown_cost(access, advice->site) || needs_probe(now));
-	model->since_ns +=
-	    spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns);
+	add_work(spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns));
 }
 
 /* pre: locked */
@@ -156,10 +173,15 @@ static struct spill_access_advice learn_access(const struct spill_launch_access 
 	if (access->on_host)
 		fill_advice(&advice, access, always);
 	else
-		model->since_ns += spill_benefit_expected(&model->benefit, advice.site, 0, 0);
-	/* Called each time, because it counts the launches. */
+		add_work(spill_benefit_expected(&model->benefit, advice.site, 0, 0));
+	/*
+	 * Called each time, because it counts the launches. Launches with all memory on the device leave
+	 * half of the stopwatches to the others.
+	 */
+	bool wants = spill_benefit_wants_sample(&model->benefit, advice.site, access->host_bytes);
 	advice.timed |=
-	    !always && spill_benefit_wants_sample(&model->benefit, advice.site, access->host_bytes);
+	    !always && wants && (access->on_host || spill_stopwatch_pending() < SPILL_STOPWATCHES / 2);
+	advice.work_ns = model->work_ns;
 	return advice;
 }
 
@@ -177,21 +199,22 @@ struct spill_access_advice spill_access_model_learn(const struct spill_launch_ac
 	return advice;
 }
 
-/* Keeps the verdict, and when the site is tried again. pre: locked */
-static void keep_verdict(struct site_state *site, bool pays)
+/* Keeps the verdict, and when an exchange for the needed chunks is considered again. pre: locked */
+static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t site)
 {
-	uint64_t longer = site->pause_ns ? 2 * site->pause_ns : PAUSE_NS;
-	site->moves = pays;
-	site->pause_ns = pays ? 0 : longer < PAUSE_MOST_NS ? longer : PAUSE_MOST_NS;
-	site->next_try_ns = pays ? 0 : spill_clock_ns() + site->pause_ns;
+	uint64_t now = spill_clock_ns();
+	model->moves[site] = choice->pays;
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->chunks[i].on_host && (choice->chunks[i].needed || choice->chunks[i].maybe))
+			spill_chunk_stay_verdict(&model->stays, choice->chunks[i].key, choice->pays, now);
 }
 
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
-	struct site_state *state = &model->sites[site];
-	bool comes = spill_exchange_choose(choice, &model->history, &model->benefit, site, state->moves);
-	keep_verdict(state, choice->pays);
+	bool comes =
+	    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
+	keep_verdict(choice, site);
 	*cost_ns = spill_benefit_copy_cost(&model->benefit);
 	pthread_mutex_unlock(&lock);
 	return comes;

@@ -15,6 +15,7 @@ struct spill_access_advice {
 	bool timed; /* measure it, unless chunks move for it. */
 	uint16_t site;
 	uint64_t busy_ns; /* estimated time until the device is idle. */
+	uint64_t work_ns; /* estimated work of all launches so far, for the stopwatch. */
 };
 
 /* Learns an access that is about to happen. Dropped if the lock is contended. */

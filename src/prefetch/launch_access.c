@@ -22,10 +22,12 @@ void spill_launch_access_use(const struct spill_launch_calls *other)
 	stand_in = other;
 }
 
-static void *start_stopwatch(const struct spill_launch_access *access, uint16_t site)
+static void *start_stopwatch(const struct spill_launch_access *access,
+                             const struct spill_access_advice *advice)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
-	struct spill_stopwatch_access timed = {.site = site, .on_host = access->host_bytes};
+	struct spill_stopwatch_access timed = {
+	    .site = advice->site, .on_host = access->host_bytes, .work_ns = advice->work_ns};
 	void *context;
 	int device;
 	if (!backend || !backend->devices->current(&device, &context))
@@ -46,7 +48,7 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	if (!came)
 		spill_prefetch_left_in_place(access, &advice);
 	if (advice.timed && !came)
-		stopwatch = start_stopwatch(access, advice.site);
+		stopwatch = start_stopwatch(access, &advice);
 	spill_ours_end(cancel);
 	errno = error;
 	return stopwatch;

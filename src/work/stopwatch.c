@@ -257,7 +257,7 @@ static bool report_if_done(unsigned index,
 	return true;
 }
 
-bool spill_stopwatch_any(void)
+unsigned spill_stopwatch_pending(void)
 {
 	return atomic_load_explicit(&pending, memory_order_relaxed);
 }

@@ -19,6 +19,7 @@ struct spill_stopwatch_access {
 	uint8_t count; /* number of keys */
 	uint64_t on_host;
 	uint32_t keys[SPILL_STOPWATCH_KEYS]; /* the first few chunks on the host */
+	uint64_t work_ns;                    /* the caller's: estimated work up to this launch */
 };
 
 /*
@@ -26,7 +27,7 @@ struct spill_stopwatch_access {
  * device has done the first few, and their times arrive together at its end. Each stopwatch keeps
  * two timers of the context that it was last used for.
  */
-#define SPILL_STOPWATCHES 256
+#define SPILL_STOPWATCHES 512
 
 /*
  * Called before the launch, with the device and context of the stream. `access` is copied. NULL: no
@@ -49,8 +50,8 @@ void spill_stopwatch_stop(void *stopwatch);
 void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
                                           uint64_t behind_ns));
 
-/* Some stopwatch waits for work that was not done at the last look. */
-bool spill_stopwatch_any(void);
+/* Number of stopwatches that wait for work that was not done at the last look. Approximate. */
+unsigned spill_stopwatch_pending(void);
 
 /* In a forked child nothing runs: forgets all. */
 void spill_stopwatch_reset(void);

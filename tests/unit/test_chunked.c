@@ -352,6 +352,22 @@ TEST(what_is_listed_is_told_to_launches)
 	assert_int_equal(spill_chunked_on_host(), 0);
 }
 
+/* A buffer of the program reaches from one set into the next, which it mapped beside it. */
+TEST(a_set_continues_in_the_set_beside_it)
+{
+	struct spill_chunk_map_entry entry;
+	fake_vendor_reset_mover(64 * SPILL_CHUNK_MAP_UNIT);
+	policy.movable_chunk.value = SPILL_CHUNK_MAP_UNIT;
+	struct spill_chunked *made = make(SPILL_CHUNK_MAP_UNIT);
+	made->set = true;
+	spill_chunked_enlist(made);
+	assert_true(spill_chunk_map_of(made->base.ptr, &entry));
+	assert_true(entry.more);
+	spill_chunked_delist(made);
+	made->set = false;
+	spill_placement_release(&made->base, false);
+}
+
 static int cancel_state(void)
 {
 	int now;

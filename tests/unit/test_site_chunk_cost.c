@@ -36,18 +36,30 @@ static unsigned wanted(uint16_t site, uint32_t key, unsigned uses)
 	unsigned count = 0;
 
 	while (uses--)
-		count += spill_site_chunk_cost_wants_sample(&pairs, site, key);
+		count += spill_site_chunk_cost_wants_sample(&pairs, site, key, 1024);
 	return count;
 }
 
 TEST(it_is_timed_until_it_is_known)
 {
-	assert_int_equal(wanted(1, 10, 8), 8);
-	assert_int_equal(wanted(1, 10, 248), 15); /* never told: one of 16 */
+	assert_int_equal(wanted(1, 10, 9), 5); /* never told: the uses 0, 1, 2, 4, 8 */
+	assert_int_equal(wanted(1, 10, 247), 15); /* one of 16 */
 	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
 	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, MS);
 	assert_int_equal(wanted(1, 10, 256), 4);
 	assert_int_equal(wanted(1, 11, 1), 1);
+}
+
+/* The sample was of a launch that named the rest of an allocation. It says nothing about a launch that names one buffer. */
+TEST(it_is_timed_again_with_half_or_twice_as_much_on_the_host)
+{
+	assert_int_equal(wanted(1, 10, 1), 1);
+	spill_site_chunk_cost_add(&pairs, 1, 10, 64 * 1024, MS);
+	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 1024));
+	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
+	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, MS);
+	assert_int_equal(wanted(1, 10, 10), 0);
+	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 3 * 1024));
 }
 
 /* A program whose memory comes and goes for days. */

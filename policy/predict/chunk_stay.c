@@ -1,0 +1,46 @@
+#include "chunk_stay.h"
+
+#include "minmax.h"
+
+#define MS 1000000ull
+/* A chunk whose exchange would not pay pauses this long, and then twice as long each time. */
+#define PAUSE_NS (10 * MS)
+#define PAUSE_MOST_NS (2000 * MS)
+
+static unsigned place_of(uint32_t key)
+{
+	return (uint32_t)(key * 0x9e3779b1u) >> 20; /* 12 bits: SPILL_CHUNK_STAYS */
+}
+
+_Static_assert(SPILL_CHUNK_STAYS == 1 << 12, "place_of has as many bits");
+
+uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
+                              uint64_t cost_ns)
+{
+	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	if (stay->key != key)
+		*stay = (struct spill_chunk_stay){.key = key, .last_use = use};
+	if (use - stay->last_use > gap) {
+		stay->before_ns = stay->cost_ns;
+		stay->cost_ns = 0;
+	}
+	stay->last_use = use;
+	stay->cost_ns += cost_ns;
+	return spill_max(stay->cost_ns, stay->before_ns);
+}
+
+bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns)
+{
+	const struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	return stay->key != key || now_ns >= stay->next_try_ns;
+}
+
+void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, bool pays, uint64_t now_ns)
+{
+	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	if (stay->key != key)
+		return;
+	uint64_t longer = stay->pause_ns ? 2 * stay->pause_ns : PAUSE_NS;
+	stay->pause_ns = pays ? 0 : spill_min(longer, PAUSE_MOST_NS);
+	stay->next_try_ns = pays ? 0 : now_ns + stay->pause_ns;
+}

@@ -1,0 +1,45 @@
+/*
+ * What the accesses of a chunk on the host cost in place, from one sweep of the program to the next.
+ * A program accesses a chunk several times in a row (the tensors of a layer), then not for long. The
+ * cost of such a row tells at its first access whether it is worth to consider an exchange. That is
+ * a cheap look before the exact choice (exchange_choice.h), which walks over all chunks and a whole
+ * period of the history.
+ *
+ * All memory is in the struct. Zeroed, it is empty. Times are ns, costs ns for a MiB.
+ */
+#ifndef SPILL_CHUNK_STAY_H
+#define SPILL_CHUNK_STAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Chunks that are kept, a power of two. A chunk replaces another one at its place. */
+#define SPILL_CHUNK_STAYS 4096
+
+struct spill_chunk_stay {
+	uint32_t key;                /* of the chunk; 0: free */
+	uint64_t last_use;           /* number of its last access in the history */
+	uint64_t cost_ns, before_ns; /* of the row of accesses that goes on, and of the one before */
+	uint64_t next_try_ns;        /* no exchange is considered for it until then */
+	uint64_t pause_ns;           /* length of the pause before; doubles */
+};
+
+struct spill_chunk_stays {
+	struct spill_chunk_stay stays[SPILL_CHUNK_STAYS];
+};
+
+/*
+ * Adds an access in place that costs `cost_ns`. `use`: its number in the history; `gap`: a row ends
+ * if the chunk was not accessed for so many accesses. Returns what the row costs: what it cost so far,
+ * or what the row before cost, if that is more.
+ */
+uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
+                              uint64_t cost_ns);
+
+/* May an exchange be considered for the chunk? */
+bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);
+
+/* The verdict for an exchange that brings the chunk. If it does not pay, the chunk pauses. */
+void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, bool pays, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,71 @@
+/* What a chunk on the host costs from one sweep to the next, and when an exchange for it is considered again. */
+#define SETUP begin
+#include "unit.h"
+
+#include <string.h>
+
+#include "chunk_stay.h"
+
+#define MS 1000000ull
+#define GAP 100
+
+static struct spill_chunk_stays stays;
+
+static int begin(void **state)
+{
+	memset(&stays, 0, sizeof(stays));
+	return 0;
+}
+
+static uint64_t add(uint32_t key, uint64_t use, uint64_t cost)
+{
+	return spill_chunk_stay_add(&stays, key, use, GAP, cost);
+}
+
+TEST(a_row_of_accesses_adds_up)
+{
+	assert_int_equal(add(7, 10, 3), 3);
+	assert_int_equal(add(7, 11, 4), 7);
+	assert_int_equal(add(8, 12, 1), 1);
+	assert_int_equal(add(7, 11 + GAP, 5), 12);
+}
+
+/* Its first access says what all of it will cost. */
+TEST(the_row_before_tells_what_this_one_costs)
+{
+	add(7, 10, 30);
+	add(7, 11, 40);
+	assert_int_equal(add(7, 1000, 1), 70);
+	assert_int_equal(add(7, 1001, 80), 81);
+	/* Now the row before was of 81. */
+	assert_int_equal(add(7, 2000, 0), 81);
+	assert_int_equal(add(7, 3000, 0), 0);
+}
+
+TEST(a_chunk_that_does_not_pay_pauses_ever_longer)
+{
+	uint64_t now = 1000 * MS, pause = 10 * MS;
+	assert_true(spill_chunk_stay_may_try(&stays, 7, now));
+	add(7, 10, 30);
+	for (unsigned i = 0; i < 12; i++) {
+		spill_chunk_stay_verdict(&stays, 7, false, now);
+		assert_false(spill_chunk_stay_may_try(&stays, 7, now + pause - 1));
+		assert_true(spill_chunk_stay_may_try(&stays, 7, now + pause));
+		pause = 2 * pause < 2000 * MS ? 2 * pause : 2000 * MS;
+	}
+	/* Others do not. */
+	assert_true(spill_chunk_stay_may_try(&stays, 8, now));
+	spill_chunk_stay_verdict(&stays, 7, true, now);
+	assert_true(spill_chunk_stay_may_try(&stays, 7, now));
+	spill_chunk_stay_verdict(&stays, 7, false, now);
+	assert_true(spill_chunk_stay_may_try(&stays, 7, now + 10 * MS));
+}
+
+/* Two at one place: the later one replaces the other, whose cost is not taken for its own. */
+TEST(a_full_table_forgets)
+{
+	for (uint32_t key = 1; key < 20 * SPILL_CHUNK_STAYS; key++)
+		assert_int_equal(add(key, key, key), key);
+	spill_chunk_stay_verdict(&stays, 1, false, MS);
+	assert_true(spill_chunk_stay_may_try(&stays, 1, MS));
+}
