@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ BUILD = pathlib.Path(os.environ.get("SPILL_BUILD", TOP / "build")).resolve()
 MIB = 1 << 20
 # Under real pressure managed memory must be out of reach: asking for more of it than there is can hang a GPU.
 MOVING, NEWCOMERS = "trim, demote, split, host", "trim, split, host"
+LEFT = 6144  # MiB that another process leaves where nothing else is said; facts.md's 6,145
 OUT_OF_MEMORY = 3  # exit status of the programs here
 
 
@@ -127,6 +129,10 @@ def used(command):
     if process.returncode not in (0, 1):
         sys.exit(f"bench: {command} ended with {process.returncode}")
     return usage.ru_utime + usage.ru_stime
+
+
+def spread(times, places):
+    return f"{statistics.median(times):.{places}f} ({min(times):.{places}f} to {max(times):.{places}f})"
 
 
 def table(*rows):

@@ -1,5 +1,5 @@
 """scripts/bench --decode: a program that decodes, with less memory than it needs, against the physical limit of its step."""
-from benchlib import MIB, MOVING, NEWCOMERS, OUT_OF_MEMORY, Bench, hog, host_memory, table
+from benchlib import LEFT, MIB, MOVING, NEWCOMERS, OUT_OF_MEMORY, Bench, hog, host_memory, table
 
 CONSTANTS = (51.4, 4650.0)  # GB/s: host memory read in place, device memory (shared/design/facts.md)
 SIZES = {"gpu": (7168, 2048, 4, 600, 100, 20), "sim": (56, 16, 4, 6, 2, 3)}  # MiB, times, MiB, MiB, steps
@@ -29,7 +29,7 @@ def cells(run, limits):
             "right" if run["wrong_words"] + run["wrong_steps"] == 0 else "WRONG"]
 
 
-def main(simulated, leave_mib=6144, rounds=3):
+def main(simulated, leave_mib=LEFT, rounds=3):
     bench = Bench(simulated)
     sizes = SIZES["gpu" if bench.gpu else "sim"]
     arguments = [word for name, value in zip(NAMES, sizes) for word in (f"--{name}", value)]

@@ -5,11 +5,10 @@ against the same with enough memory and against the link.
 import importlib.util
 import sys
 
-from benchlib import MIB, MOVING, TOP, Bench, hog, host_memory, table
+from benchlib import LEFT, MIB, MOVING, TOP, Bench, hog, host_memory, table
 from table_decode import CONSTANTS, NAMES, SIZES, limit_us
 from table_jobs import DECODE, figures
 
-LEFT = 6144  # MiB that the other process leaves where nothing else is said; facts.md's 6,145
 RESERVE = 64  # MiB, the default of device.reserve
 CONTEXT = 528  # MiB of a process that has only a context (docs/measurements.md)
 FIRST = 3  # steps that are not counted: libspill learns

@@ -2,9 +2,8 @@
 import importlib.util
 import sys
 
-from benchlib import MIB, MOVING, NEWCOMERS, TOP, Bench, hog, host_memory, table
+from benchlib import LEFT, MIB, MOVING, NEWCOMERS, TOP, Bench, hog, host_memory, table
 
-LEFT = 6144  # MiB that the other process leaves; facts.md's 6,145
 # What is run, and with what: peak over what is left is 1.4 and 1.9 (facts.md), 1.3 and 2.
 TRAIN = {"training, batch 8": ("train_job.py", "8", "6"), "training, batch 12": ("train_job.py", "12", "5")}
 DECODE = {"inference, 1.3 times": ("decode_job.py", "12", "128", "128"),

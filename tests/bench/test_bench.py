@@ -1,7 +1,11 @@
 """The benchmarks themselves, in small on the simulated GPU: they end well and their data is right. No figure is judged."""
+import contextlib
+import json
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -9,6 +13,9 @@ sys.path.insert(0, str(TOP / "tests/bench"))
 import benchlib  # noqa: E402
 import table_decode  # noqa: E402
 import table_follow  # noqa: E402
+import table_llama  # noqa: E402
+
+STAND_IN = TOP / "tests/bench/stand_in"
 
 
 class Limit(unittest.TestCase):
@@ -62,6 +69,113 @@ class FollowedRuns(unittest.TestCase):
         self.assertEqual(self.measured([], [], 124, enough).cells(), ("", "", "", "0", "0", "", "cut off; none"))
 
 
+class LlamaModel(unittest.TestCase):
+    """What llama_model.py tells the writer; the writer is a stand-in that keeps no weights."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "model.gguf")
+            table_llama.make_model(str(STAND_IN / "gguf-py"), path)
+            cls.model = json.loads(path.read_text(encoding="utf-8"))
+
+    def test_it_is_the_7b_model_of_the_measurements(self):
+        tensors = self.model["tensors"]
+        self.assertEqual((self.model["architecture"], len(tensors)), ("llama", 3 + 32 * 9))
+        on_device = sum(tensor["bytes"] for name, tensor in tensors.items() if name != "token_embd.weight")
+        self.assertEqual(f"{on_device / (1 << 30):.2f}", "7.04")
+
+    def test_shapes_are_in_blocks(self):
+        tensors = self.model["tensors"]
+        self.assertEqual(tensors["blk.31.ffn_down.weight"]["shape"], [4096, 14336 // 32 * 34])
+        self.assertEqual(tensors["blk.0.attn_k.weight"]["shape"], [1024, 4096 // 32 * 34])
+        self.assertEqual(tensors["output_norm.weight"], {"shape": [4096], "bytes": 16384, "type": None, "scales": None})
+
+    def test_every_scale_is_small(self):
+        """A random one can be infinite or no number, which all that follows would be too."""
+        scales = {name: tensor["scales"] for name, tensor in self.model["tensors"].items() if tensor["type"] == 8}
+        self.assertEqual(len(scales), 2 + 32 * 7)
+        self.assertEqual({word for found in scales.values() for word in found}, {"ea0c"})
+
+
+class LlamaSpeeds(unittest.TestCase):
+    """What a run of llama-bench comes to."""
+
+    def run_of(self, text, status=0):
+        return benchlib.Run(subprocess.CompletedProcess([], status, text, ""), TOP / "no-such-log")
+
+    def speeds(self, *tests, status=0):
+        found = table_llama.Speeds()
+        found.add(self.run_of(json.dumps([{"gpu_info": gpu, "samples_ts": samples} for gpu, samples in tests]), status))
+        return found
+
+    def test_repetitions_of_all_turns_count(self):
+        found = self.speeds(("one", [3, 1]))
+        found.add(self.run_of('[{"gpu_info": "one", "samples_ts": [8]}]'))
+        self.assertEqual((str(found), found.median()), ("3.00 (1.00 to 8.00)", 3))
+
+    def test_failures(self):
+        good = ("one", [5])
+        for found, said in ((self.speeds(good, status=1), "status 1"), (self.speeds(good, status=124), "not finished in 240 s"),
+                            (self.speeds(("", [5])), "no GPU used"), (self.speeds(("one", [])), "no figures"),
+                            (self.speeds(), "no figures")):
+            with self.subTest(said):
+                self.assertEqual((str(found), found.median()), (said, None))
+        for text in ("", "[{", "[{}]", "7"):
+            self.assertEqual(table_llama.failure(self.run_of(text)), "no figures")
+
+    def test_a_failure_outweighs_earlier_figures(self):
+        found = self.speeds(("one", [5]))
+        found.add(self.run_of("", 1))
+        self.assertEqual((str(found), found.median()), ("status 1", None))
+
+    def test_the_better_of_the_others(self):
+        llama = table_llama.Llama(None, "llama-bench", ["tg64"])
+        found = llama.speeds["tg64"]
+        for way, speed in (("enough memory", 100), ("off", 10), ("on", 4), ("auto", 9)):
+            found[way].found = [speed]
+        self.assertEqual(llama.against("tg64"), "0.90 of `off`")
+        found["off"].failure = "status 1"
+        self.assertEqual(llama.against("tg64"), "2.25 of `on`")
+        found["on"].failure = "status 1"
+        self.assertEqual(llama.against("tg64"), "")
+        found["off"].failure, found["auto"].failure = None, "status 1"
+        self.assertEqual(llama.against("tg64"), "")
+
+
+class LlamaColumns(unittest.TestCase):
+    def test_they_are_documented(self):
+        lines = (TOP / "docs/measurements.md").read_text(encoding="utf-8").splitlines()
+        at = lines.index("| column | arguments of llama-bench |") + 2
+        rows = [f"| `{name}` | `{arguments}` |" for name, (_, arguments) in table_llama.COLUMNS.items()]
+        self.assertEqual(lines[at:at + len(rows) + 1], [*rows, ""])
+
+
+class LlamaTurn(unittest.TestCase):
+    """The order of a turn, and what is asked of each run."""
+
+    def test_pressure_is_there_for_all_but_the_resident_runs(self):
+        seen, test = [], {"samples_ts": [5.0], "gpu_info": "one"}
+
+        class Bench:
+            def run(self, command, **options):
+                seen.append((command[command.index("-fa") + 1], options.get("chain"), options.get("SPILL_MOVABLE_FOLLOW")))
+                return benchlib.Run(subprocess.CompletedProcess(command, 0, json.dumps([test]), ""), TOP / "no-such-log")
+
+        @contextlib.contextmanager
+        def pressure():
+            seen.append("memory is taken")
+            yield None
+            seen.append("and given back")
+
+        llama = table_llama.Llama(Bench(), "llama-bench", ["tg64", "pp2048-deep"])
+        with contextlib.redirect_stdout(None):
+            llama.turn("model", pressure)
+        short = [(attention, benchlib.MOVING, way) for attention in ("1", "0") for way in ("off", "on", "auto")]
+        self.assertEqual(seen, [("1", None, None), ("0", None, None), "memory is taken", *short, "and given back"])
+        self.assertNotIn("managed", benchlib.MOVING)
+
+
 class InSmall(unittest.TestCase):
     def bench(self, *arguments):
         command = [sys.executable, str(TOP / "scripts/bench"), "--simulated", *arguments]
@@ -108,6 +222,60 @@ class InSmall(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for name in ("wc -l", "report", "replay", "replay, a quarter too small"):
             self.assertRegex(done.stdout, rf"(?m)^\| {name} \| [\d.]+ \([\d.]+ to [\d.]+\) \|")
+
+    def llama(self, *columns, program=STAND_IN / "llama-bench", gguf_py=STAND_IN / "gguf-py", rounds=1, fails=None):
+        """Status, standard output and error, and the runs as the stand-in recorded them."""
+        with tempfile.TemporaryDirectory() as folder:
+            record = pathlib.Path(folder, "record")
+            environment = {**os.environ, "STAND_IN_RECORD": str(record), "SPILL_OOM_CHAIN": "managed", "TMPDIR": folder}
+            if fails:
+                environment["STAND_IN_FAILS"] = fails
+            command = [sys.executable, str(TOP / "scripts/bench"), "--simulated", "--rounds", str(rounds), "--llama",
+                       str(program), str(gguf_py), *columns]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+            runs = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()] if record.exists() else []
+            self.assertEqual([path.name for path in pathlib.Path(folder).iterdir() if path != record], [])
+        return done.returncode, done.stdout, done.stderr, runs
+
+    def test_llama_makes_its_table(self):
+        status, text, errors, runs = self.llama("pp512", "tg16-deep", rounds=2)
+        self.assertEqual(status, 0, text + errors)
+        self.assertIn("SIMULATED", text)
+        for row in ("|  | prompt of 512 | 16 tokens at depth 16,384 |",
+                    "| enough memory | 102.0 (100.0 to 104.0) | 100.5 (100.0 to 101.0) |",
+                    "| `follow = off` | 12.00 (10.00 to 14.00) | 10.50 (10.00 to 11.00) |",
+                    "| `follow = on` | 32.00 (30.00 to 34.00) | 30.50 (30.00 to 31.00) |",
+                    "| `follow = auto` | 29.00 (27.00 to 31.00) | 27.50 (27.00 to 28.00) |",
+                    "| `auto` against the better of `on` and `off` | 0.91 of `on` | 0.90 of `on` |"):
+            self.assertIn(row + "\n", text)
+        self.assertEqual(len(runs), 2 * 2 * 4)
+
+    def test_llama_reaches_the_program(self):
+        """The library, the policy and the arguments; nothing of the caller's own policy."""
+        _, _, _, runs = self.llama("pp2048-deep")
+        self.assertEqual([run["preloaded"] for run in runs], [False, True, True, True])
+        self.assertEqual([run["variables"].get("SPILL_MOVABLE_FOLLOW") for run in runs], [None, "off", "on", "auto"])
+        self.assertEqual([run["variables"].get("SPILL_OOM_CHAIN") for run in runs], [None] + [benchlib.MOVING] * 3)
+        for run in runs:
+            asked = {name: run["arguments"][name] for name in ("-ngl", "-fa", "-p", "-n", "-d", "-ub")}
+            self.assertEqual(asked, {"-ngl": "99", "-fa": "0", "-p": "2048", "-n": "0", "-d": "16384", "-ub": "2048"})
+
+    def test_llama_goes_on_after_a_failure(self):
+        status, text, errors, runs = self.llama("tg64", "pp512", rounds=2, fails="tg64 on")
+        self.assertEqual((status, errors), (1, "bench: not all runs have figures\n"), text)
+        self.assertIn("  tg64, on: status 1\nmain: error: failed to load model\n", text)
+        self.assertIn("| `follow = on` | status 1 | 32.00 (30.00 to 34.00) |\n", text)
+        self.assertIn("| `auto` against the better of `on` and `off` | 2.55 of `off` | 0.91 of `on` |\n", text)
+        self.assertEqual(len(runs), 2 * 2 * 4 - 1)
+
+    def test_llama_says_what_it_lacks(self):
+        for words, options, said in ((["pp1"], {}, "bench: --llama has no column pp1: pp512, tg64, "),
+                                     ([], {"program": TOP / "meson.build"}, "meson.build is not a program\n"),
+                                     ([], {"gguf_py": STAND_IN}, "is not llama.cpp's gguf-py: it holds no folder gguf\n")):
+            with self.subTest(said):
+                status, _, errors, runs = self.llama(*words, **options)
+                self.assertEqual((status, runs), (1, []))
+                self.assertIn(said, errors)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+"""
+Writes a model for llama.cpp: 7 B parameters of random weights in Q8_0 (7.04 GiB), without a vocabulary.
+
+usage: llama_model.py GGUF_PY FILE    GGUF_PY: the folder gguf-py of a llama.cpp tree; its writer needs numpy
+"""
+import array
+import random
+import struct
+import sys
+
+GGUF_PY, FILE = sys.argv[1:]
+sys.dont_write_bytecode = True
+sys.path.insert(0, GGUF_PY)
+import gguf  # noqa: E402
+import numpy  # noqa: E402
+
+WIDTH, HIDDEN, LAYERS, HEADS, KEY_HEADS, WORDS = 4096, 14336, 32, 32, 8, 32000
+CONTEXT = 32768
+VALUES, BLOCK = 32, 34  # values and bytes of a block of Q8_0: a scale of half precision, then a byte for each value
+SCALE = struct.pack("<e", 0.0003)  # so small that no product overflows
+BLOCKS = 65536  # different ones; they repeat
+KEYS = WIDTH * KEY_HEADS // HEADS
+LAYER = {"attn_q": (WIDTH, WIDTH), "attn_k": (KEYS, WIDTH), "attn_v": (KEYS, WIDTH), "attn_output": (WIDTH, WIDTH),
+         "ffn_gate": (HIDDEN, WIDTH), "ffn_up": (HIDDEN, WIDTH), "ffn_down": (WIDTH, HIDDEN)}
+LARGEST = max(rows * columns for rows, columns in (*LAYER.values(), (WORDS, WIDTH))) // VALUES
+
+
+def random_blocks():
+    """As many as the largest tensor needs from any of the different blocks on."""
+    blocks = bytearray(random.Random(1).randbytes(BLOCKS * BLOCK))
+    for i, byte in enumerate(SCALE):
+        blocks[i::BLOCK] = bytes([byte]) * BLOCKS
+    return bytes(blocks) * (LARGEST // BLOCKS + 2)
+
+
+class Model:
+    """Its tensors are views of the same bytes, from different blocks on: 7 GiB are in the file only."""
+
+    def __init__(self, writer):
+        self.writer, self.count = writer, 0
+        self.blocks = numpy.frombuffer(random_blocks(), dtype=numpy.uint8)
+        self.ones = numpy.frombuffer(array.array("f", [1.0]) * WIDTH, dtype=numpy.float32)
+
+    def weights(self, name, rows, columns):
+        start = self.count * 4099 % BLOCKS * BLOCK
+        row = columns // VALUES * BLOCK
+        tensor = self.blocks[start:start + rows * row].reshape(rows, row)
+        self.writer.add_tensor(f"{name}.weight", tensor, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+        self.count += 1
+
+    def norm(self, name):
+        self.writer.add_tensor(f"{name}.weight", self.ones)
+
+
+def describe(writer):
+    writer.add_context_length(CONTEXT)
+    writer.add_embedding_length(WIDTH)
+    writer.add_block_count(LAYERS)
+    writer.add_feed_forward_length(HIDDEN)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(KEY_HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(WIDTH // HEADS)
+    writer.add_vocab_size(WORDS)
+    writer.add_tokenizer_model("no_vocab")
+    writer.add_file_type(7)  # mostly Q8_0
+
+
+def main():
+    writer = gguf.GGUFWriter(FILE, "llama")
+    describe(writer)
+    model = Model(writer)
+    model.weights("token_embd", WORDS, WIDTH)
+    model.norm("output_norm")
+    model.weights("output", WORDS, WIDTH)
+    for layer in range(LAYERS):
+        model.norm(f"blk.{layer}.attn_norm")
+        model.norm(f"blk.{layer}.ffn_norm")
+        for name, shape in LAYER.items():
+            model.weights(f"blk.{layer}.{name}", *shape)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+main()
