@@ -45,13 +45,19 @@ const struct spill_site_chunk_cost *spill_site_chunk_cost_find(const struct spil
 	return pair && pair->measured ? pair : NULL;
 }
 
+/* Was the pair measured with half or twice as much on the host? */
+static bool differs(const struct spill_site_chunk_cost *pair, uint64_t kib)
+{
+	return kib > 2 * pair->kib || 2 * kib < pair->kib;
+}
+
 bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
                                         uint64_t kib)
 {
 	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
-	if (pair->measured && (kib > 2 * pair->kib || 2 * kib < pair->kib))
-		pair->measured = pair->wanted = 0;
 	uint8_t use = pair->wanted++;
+	if (pair->measured && differs(pair, kib))
+		return true;
 	if (!pair->measured && (!(use & (use - 1)) || use % SELDOM == 0))
 		return true;
 	return use % RARELY == 0;
@@ -61,7 +67,7 @@ void spill_site_chunk_cost_add(struct spill_site_chunk_costs *costs, uint16_t si
                                uint64_t kib, uint64_t ns)
 {
 	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
-	bool first = !pair->measured;
+	bool first = !pair->measured || differs(pair, kib);
 	pair->measured += pair->measured < UINT8_MAX;
 	pair->ns = first ? ns : pair->ns / 2 + ns / 2;
 	pair->kib = first ? kib : pair->kib / 2 + kib / 2;

@@ -35,14 +35,17 @@ const struct spill_site_chunk_cost *spill_site_chunk_cost_find(const struct spil
 
 /*
  * Should this access be timed? `kib`: all its memory on the host. Yes until there is a sample, but
- * less and less often. Then rarely (every 64th), because the contents of a chunk change. A sample with
- * half or twice as much on the host does not count: the first launches name the whole rest of an
+ * less and less often. Then rarely (every 64th), because the contents of a chunk change. Yes, too, if
+ * the sample was with half or twice as much on the host: the first launches name the whole rest of an
  * allocation, until other buffers are known to begin in it (shim/hints.h). Counts the access.
  */
 bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
                                         uint64_t kib);
 
-/* Adds a sample: a launch took `ns` with `kib` on the host, this chunk among them. */
+/*
+ * Adds a sample: a launch took `ns` with `kib` on the host, this chunk among them. With half or twice as
+ * much as before it replaces the mean.
+ */
 void spill_site_chunk_cost_add(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
                                uint64_t kib, uint64_t ns);
 

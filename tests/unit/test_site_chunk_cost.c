@@ -24,9 +24,9 @@ TEST(what_was_measured_is_found)
 	assert_null(spill_site_chunk_cost_find(&pairs, 1, 11));
 	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->ns == 8 * MS);
 	/* Half of it is the last one's. */
-	spill_site_chunk_cost_add(&pairs, 1, 10, 3 * 1024, 4 * MS);
+	spill_site_chunk_cost_add(&pairs, 1, 10, 2 * 1024, 4 * MS);
 	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->ns == 6 * MS);
-	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 2 * 1024);
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 1536);
 	spill_site_chunk_cost_add(&pairs, 2, 10, 0, 1);
 	assert_true(spill_site_chunk_cost_find(&pairs, 2, 10)->kib >= 1);
 }
@@ -42,7 +42,7 @@ static unsigned wanted(uint16_t site, uint32_t key, unsigned uses)
 
 TEST(it_is_timed_until_it_is_known)
 {
-	assert_int_equal(wanted(1, 10, 9), 5); /* never told: the uses 0, 1, 2, 4, 8 */
+	assert_int_equal(wanted(1, 10, 9), 5);    /* never told: the uses 0, 1, 2, 4, 8 */
 	assert_int_equal(wanted(1, 10, 247), 15); /* one of 16 */
 	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
 	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, MS);
@@ -56,8 +56,10 @@ TEST(it_is_timed_again_with_half_or_twice_as_much_on_the_host)
 	assert_int_equal(wanted(1, 10, 1), 1);
 	spill_site_chunk_cost_add(&pairs, 1, 10, 64 * 1024, MS);
 	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 1024));
-	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
-	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, MS);
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 64 * 1024);
+	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, 2 * MS);
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->ns == 2 * MS);
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 1024);
 	assert_int_equal(wanted(1, 10, 10), 0);
 	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 3 * 1024));
 }
