@@ -1,11 +1,10 @@
 #include "prefetch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "clock.h"
 #include "exchange.h"
-#include "chunk_map.h"
+#include "chunk_list.h"
 #include "quiesce.h"
 #include "minmax.h"
 #include "movable.h"
@@ -120,81 +119,6 @@ static bool is_idle_in_time(const struct spill_backend *backend, int device, uin
 	return false;
 }
 
-/* -- the chunks of a device -------------------------------------------------------------------- */
-
-struct chunk_list {
-	struct spill_exchange_chunk *chunks;
-	unsigned *ranks;
-	unsigned count;
-	uint64_t on_host, resident; /* bytes */
-};
-
-static void add_chunk(struct chunk_list *list, struct spill_chunked *chunked, unsigned index)
-{
-	struct spill_chunk_map_entry entry;
-	const struct spill_chunk *chunk = &chunked->chunks[index];
-	uint64_t va = spill_chunked_address(chunked, index);
-	if (!spill_chunk_map_of(va, &entry))
-		return;
-	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
-	list->chunks[list->count++] = (struct spill_exchange_chunk){
-	    .key = entry.key,
-	    .bytes = chunk->bytes,
-	    .on_host = chunk->on_host,
-	    .fixed = chunked->pinned || chunk->unmapped ||
-	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),
-	    .data = chunked,
-	    .index = index,
-	};
-}
-
-/* Lists all chunks of a device, by key. False: no memory. pre: the mover is held */
-static bool list_chunks(struct chunk_list *list, int device, const struct spill_launch_access *access)
-{
-	unsigned room = 0, more;
-	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
-	     chunked = spill_chunked_next(chunked))
-		room += chunked->base.device == device ? chunked->count : 0;
-	*list = (struct chunk_list){.chunks = calloc(room + 1, sizeof(*list->chunks)),
-	                            .ranks = calloc(room + 1, sizeof(*list->ranks))};
-	if (!list->chunks || !list->ranks)
-		return false;
-	/* The list may have grown since. */
-	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
-	     chunked = spill_chunked_next(chunked)) {
-		more = chunked->base.device == device ? chunked->count : 0;
-		for (unsigned i = 0; i < more && list->count < room; i++)
-			add_chunk(list, chunked, i);
-	}
-	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_exchange_chunk_compare);
-	for (unsigned i = 0; i < access->count; i++) {
-		struct spill_exchange_chunk key = {.key = access->keys[i]};
-		struct spill_exchange_chunk *found =
-		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_exchange_chunk_compare);
-		if (found)
-			*(i < access->sure ? &found->needed : &found->maybe) = true;
-	}
-	return true;
-}
-
-static void free_list(struct chunk_list *list)
-{
-	free(list->chunks);
-	free(list->ranks);
-}
-
-/* The allocation that the access needs. pre: the mover is held */
-static struct spill_chunked *allocation_of(const struct spill_launch_access *access)
-{
-	for (unsigned i = 0; i < access->count; i++)
-		for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
-		     chunked = spill_chunked_next(chunked))
-			if (((uint64_t)access->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT) - chunked->base.ptr <
-			    chunked->range)
-				return chunked;
-	return NULL;
-}
-
 /* -- deciding and doing ------------------------------------------------------------------------ */
 
 /* Notes in the log whether memory is promoted from now on. pre: the mover is held */
@@ -269,14 +193,14 @@ static bool carry_out(const struct spill_exchange_choice *choice, struct spill_e
 /* pre: the mover is held */
 static bool prefetch_for(const struct spill_launch_access *access, const struct spill_access_advice *advice)
 {
-	const struct spill_chunked *chunked = allocation_of(access);
-	struct chunk_list list;
+	const struct spill_chunked *chunked = spill_chunk_list_allocation(access);
+	struct spill_chunk_list list;
 	bool came = false;
 	if (!chunked || is_too_soon() || !spill_movable_may_move(chunked->base.backend, chunked->base.device))
 		return false;
 	const struct spill_backend *backend = chunked->base.backend;
 	int device = chunked->base.device;
-	if (list_chunks(&list, device, access)) {
+	if (spill_chunk_list_make(&list, device, access)) {
 		struct spill_exchange_choice choice = {
 		    .chunks = list.chunks,
 		    .count = list.count,
@@ -295,7 +219,7 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		if (came && !choice.always)
 			note_promoting(true, choice.excess_ns, cost_ns);
 	}
-	free_list(&list);
+	spill_chunk_list_free(&list);
 	return came;
 }
 
@@ -312,7 +236,7 @@ bool spill_prefetch(const struct spill_launch_access *access, const struct spill
 static void restore_placement(const struct spill_launch_access *access,
                               const struct spill_access_advice *advice)
 {
-	const struct spill_chunked *chunked = allocation_of(access);
+	const struct spill_chunked *chunked = spill_chunk_list_allocation(access);
 	if (!chunked || is_too_soon() ||
 	    GIVE_UP_SHARE * atomic_load(&in_place_bytes) < sweeps * spill_chunked_on_host() ||
 	    !spill_movable_may_move(chunked->base.backend, chunked->base.device) ||

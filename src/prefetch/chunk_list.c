@@ -1,0 +1,75 @@
+#include "chunk_list.h"
+
+#include <stdlib.h>
+
+#include "chunk_map.h"
+
+static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunked, unsigned index)
+{
+	struct spill_chunk_map_entry entry;
+	const struct spill_chunk *chunk = &chunked->chunks[index];
+	uint64_t va = spill_chunked_address(chunked, index);
+	if (!spill_chunk_map_of(va, &entry))
+		return;
+	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
+	list->chunks[list->count++] = (struct spill_exchange_chunk){
+	    .key = entry.key,
+	    .bytes = chunk->bytes,
+	    .on_host = chunk->on_host,
+	    .fixed = chunked->pinned || chunk->unmapped ||
+	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),
+	    .data = chunked,
+	    .index = index,
+	};
+}
+
+static void mark_needed(struct spill_chunk_list *list, const struct spill_launch_access *access)
+{
+	for (unsigned i = 0; i < access->count; i++) {
+		struct spill_exchange_chunk key = {.key = access->keys[i]};
+		struct spill_exchange_chunk *found =
+		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_exchange_chunk_compare);
+		if (found)
+			*(i < access->sure ? &found->needed : &found->maybe) = true;
+	}
+}
+
+bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
+                           const struct spill_launch_access *access)
+{
+	unsigned room = 0, more;
+	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+	     chunked = spill_chunked_next(chunked))
+		room += chunked->base.device == device ? chunked->count : 0;
+	*list = (struct spill_chunk_list){.chunks = calloc(room + 1, sizeof(*list->chunks)),
+	                                  .ranks = calloc(room + 1, sizeof(*list->ranks))};
+	if (!list->chunks || !list->ranks)
+		return false;
+	/* There may be more of them since. */
+	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+	     chunked = spill_chunked_next(chunked)) {
+		more = chunked->base.device == device ? chunked->count : 0;
+		for (unsigned i = 0; i < more && list->count < room; i++)
+			add_chunk(list, chunked, i);
+	}
+	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_exchange_chunk_compare);
+	mark_needed(list, access);
+	return true;
+}
+
+void spill_chunk_list_free(struct spill_chunk_list *list)
+{
+	free(list->chunks);
+	free(list->ranks);
+}
+
+struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access)
+{
+	for (unsigned i = 0; i < access->count; i++)
+		for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+		     chunked = spill_chunked_next(chunked))
+			if (((uint64_t)access->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT) - chunked->base.ptr <
+			    chunked->range)
+				return chunked;
+	return NULL;
+}

@@ -1,0 +1,27 @@
+/*
+ * All movable chunks of a device, with those that a launch needs. pre, of all functions: the mover is
+ * held, so no chunk moves or goes.
+ */
+#ifndef SPILL_CHUNK_LIST_H
+#define SPILL_CHUNK_LIST_H
+
+#include "chunked.h"
+#include "exchange_choice.h"
+#include "launch_access.h"
+
+struct spill_chunk_list {
+	struct spill_exchange_chunk *chunks; /* by key; .data is the struct spill_chunked */
+	unsigned *ranks;                     /* room for as many numbers */
+	unsigned count;
+	uint64_t on_host, resident; /* bytes */
+};
+
+/* False: no memory. Free the list in either case. */
+bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
+                           const struct spill_launch_access *access);
+void spill_chunk_list_free(struct spill_chunk_list *list);
+
+/* The allocation that the launch names first. NULL: it is gone. */
+struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access);
+
+#endif
