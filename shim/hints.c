@@ -252,6 +252,7 @@ void *spill_hint(const struct spill_hint *hint)
 		scan_launch(&scan, hint);
 	} else if (hint->graph) {
 		scan.use.stream = hint->stream;
+		scan.use.graph = true;
 		/* Graphs of the same kernels share a site, but not numbers of words. */
 		scan.words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
 		spill_graph_access_look(hint->graph, add_graph, &scan);

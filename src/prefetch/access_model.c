@@ -10,6 +10,7 @@
 #include "minmax.h"
 #include "process.h"
 #include "stopwatch.h"
+#include "trial.h"
 
 #define MS 1000000ull
 
@@ -80,6 +81,7 @@ static void bound_busy_time(uint64_t left_ns)
 static void add_measurement(const struct spill_stopwatch_access *access, uint64_t ns, uint64_t behind_ns)
 {
 	atomic_fetch_add(&measurements, 1);
+	spill_trial_measured(access, ns);
 	if (pthread_mutex_trylock(&lock))
 		return;
 	if (model) {
@@ -114,7 +116,9 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 		uint32_t key = access->host_keys[i];
 		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
 		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->history.count, gap(), cost);
-		*worth |= row > least && spill_chunk_stay_may_try(&model->stays, key, now);
+		/* An access that is costly by itself counts even while its chunk pauses. */
+		*worth |= (row > least && spill_chunk_stay_may_try(&model->stays, key, now)) ||
+		          spill_benefit_pays(&model->benefit, cost, model->moves[site]);
 		sum += cost;
 	}
 	return count ? sum / count : 0;

@@ -12,6 +12,7 @@
 #include "registry.h"
 #include "stopwatch.h"
 #include "access_model.h"
+#include "trial.h"
 
 _Atomic bool spill_launch_access_wanted;
 
@@ -23,18 +24,29 @@ void spill_launch_access_use(const struct spill_launch_calls *other)
 }
 
 static void *start_stopwatch(const struct spill_launch_access *access,
-                             const struct spill_access_advice *advice)
+                             const struct spill_access_advice *advice, uint64_t placement)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
 	struct spill_stopwatch_access timed = {
-	    .site = advice->site, .on_host = access->host_bytes, .work_ns = advice->work_ns};
+	    .site = advice->site,
+	    .on_host = access->host_bytes,
+	    .work_ns = advice->work_ns,
+	    .placement = placement,
+	};
 	void *context;
 	int device;
 	if (!backend || !backend->devices->current(&device, &context))
 		return NULL;
-	timed.count = (uint8_t)spill_launch_access_host_keys(access);
+	/* A trial may have moved them since. */
+	timed.count = placement ? 0 : (uint8_t)spill_launch_access_host_keys(access);
 	memcpy(timed.keys, access->host_keys, timed.count * sizeof(timed.keys[0]));
 	return spill_stopwatch_start(backend, device, context, access->stream, access->per_thread, &timed);
+}
+
+static bool is_tried(const struct spill_launch_access *access)
+{
+	return access->graph && access->on_host &&
+	       spill_process_policy()->movable_follow == SPILL_SWITCH_AUTO;
 }
 
 void *spill_before_launch(const struct spill_launch_access *access)
@@ -47,8 +59,9 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	bool came = advice.bring && spill_prefetch(access, &advice);
 	if (!came)
 		spill_prefetch_left_in_place(access, &advice);
-	if (advice.timed && !came)
-		stopwatch = start_stopwatch(access, &advice);
+	uint64_t placement = !came && is_tried(access) ? spill_trial_before(access) : 0;
+	if ((advice.timed && !came) || placement)
+		stopwatch = start_stopwatch(access, &advice, placement);
 	spill_ours_end(cancel);
 	errno = error;
 	return stopwatch;
@@ -93,5 +106,6 @@ void spill_launch_access_reset(void)
 	spill_graph_access_reset();
 	spill_stopwatch_reset();
 	spill_prefetch_reset();
+	spill_trial_reset();
 	spill_access_model_reset();
 }

@@ -195,6 +195,15 @@ class Graphs(FollowCase):
         done = self.program(f"{self.half} {made} {self.half} {change} {self.ask} {launch} {self.ask} check", **variables)
         return [{n for n in range(8) if self.where(done, n)[time] == "dd"} for time in (0, 1)]
 
+    def test_a_trial_moves_and_undoes(self):
+        """With auto: no exchange can serve a graph that names all memory, so chunks of the larger buffers are tried on the host."""
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *f"make:6:16 make:9:18 nodes:0:15 mark {'graph:1 wait ' * 12} mark check".split()],
+                                vram="512MiB", **self.usual | {"SPILL_MOVABLE_FOLLOW": "auto", "SPILL_DEVICE_LIMIT": "210MiB",
+                                                               "SPILL_MOVABLE_CHUNK": "8MiB"})
+        self.all_right(done)
+        self.assertGreater(self.at_marks()[0], 0, "no trial")
+        self.assertLessEqual(self.checked_records()[-1]["peak"]["device_bytes"], 210 * MIB)
+
     def test_captured(self):
         before, after = self.came("capture:2:0")
         self.assertFalse(before & {0, 1, 2, 3})
