@@ -15,6 +15,7 @@
  * SIM_KERNEL_WITH_LOCAL gives the local memory of a thread, which a GPU's compiler finds by itself.
  * SIM_RANGE(u64, ptr, words, times) is SIM_ADDRESS for a range that the kernel uses `times` times.
  * The simulator's model of time counts it (time.c). Not for kernels that wait for the host.
+ * SIM_ROUNDS(times) is 1 on the simulator, where time.c is enough.
  * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first. SIM_VARIABLE(u64, sums)
  * points to it.
  *
@@ -40,6 +41,7 @@ typedef unsigned long long u64;
 #define SIM_VARIABLE(type, name) (name)
 #define SIM_ADDRESS(type, address) ((type *)(address))
 #define SIM_RANGE(type, address, count, times) ((type *)(address))
+#define SIM_ROUNDS(times) (times)
 #define SIM_FOR(i, count) \
 	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count); \
 	     i += gridDim.x * (u64)blockDim.x)
@@ -145,6 +147,7 @@ __attribute__((visibility("default"), weak)) const struct sim_module_table sim_m
 
 #define SIM_ADDRESS(type, address) ((type *)sim_reach(address))
 #define SIM_RANGE(type, address, count, times) ((type *)sim_range(address, (count) * sizeof(type), times))
+#define SIM_ROUNDS(times) 1
 #define SIM_FOR(i, count) for (u64 i = 0; i < (count); i++)
 #define SIM_SPIN() sched_yield()                            /* in a loop that waits for the host */
 #define SIM_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST) /* for the host and other devices */

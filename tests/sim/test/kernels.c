@@ -102,6 +102,20 @@ SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, tim
 	SIM_ADD(o, sum);
 }
 
+/* Reads all words `times` times, and adds the sum of the last time to *out. */
+SIM_KERNEL(reread, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, times, out))
+{
+	const volatile u64 *p = SIM_RANGE(const volatile u64, ptr, words, times);
+	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
+
+	for (u64 n = 0; n < SIM_ROUNDS(times); n++) {
+		sum = 0;
+		SIM_FOR(i, words)
+		sum += p[i];
+	}
+	SIM_ADD(o, sum);
+}
+
 /*
  * One rank's part of a collective of two, as NCCL's kernels do it: gives the words to the other
  * rank, waits for the other rank's kernel of the same round, and adds up. `own` and `other` are

@@ -92,7 +92,7 @@ static double read_time(CUdeviceptr at, uint64_t times)
 {
 	CUevent from = begin();
 
-	OK(RUN(stream, "read_loop", at, BYTES / 8, times, (uint64_t)out));
+	OK(RUN(stream, "reread", at, BYTES / 8, times, (uint64_t)out));
 	return until_end(from, stream);
 }
 
