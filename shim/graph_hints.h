@@ -30,8 +30,8 @@ struct spill_graph_change {
 
 /*
  * Records the change after the driver accepted it. Reads nodes if memory is movable and
- * movable.follow is on, or if graphs have memory of their own. During a capture it forgets the
- * graph instead. Keeps errno. pre: the driver has accepted these arguments
+ * movable.follow or movable.record is on, or if graphs have memory of their own. During a capture it
+ * forgets the graph instead. Keeps errno. pre: the driver has accepted these arguments
  */
 void spill_graph_changed(const struct spill_graph_change *change);
 

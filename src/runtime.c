@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "access_recording.h"
 #include "account.h"
 #include "caller.h"
 #include "capture.h"
@@ -252,6 +253,7 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 void spill_runtime_exit(const char *how)
 {
 	struct spill_totals totals;
+	spill_access_recording_flush();
 	/* Not in another process that shares our memory (vfork, a bare clone). */
 	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
 	    runtime.owner != getpid() ||

@@ -246,7 +246,7 @@ void spill_trial_undone(struct spill_placement_trial *trial, uint64_t placement,
 
 /*
  * Allocations of one size, which cost alike until more is known: the layers of a network. If a good
- * part of them is on the host, the launch as it is tells their cost: that of a read.
+ * part of them is on the host, and of no others, the launch as it is tells their cost: that of a read.
  */
 struct alike {
 	uint64_t owner, bytes, host_bytes, cost_ns;
@@ -280,9 +280,23 @@ static void sum_alike(const struct spill_placement_trial *trial, struct spill_tr
 	}
 }
 
-static bool is_known(const struct alike *alike)
+static bool is_well_on_host(const struct alike *alike)
 {
-	return alike->known || alike->bytes < OWNER_LEAST || alike->host_bytes * GOOD_PART > alike->bytes;
+	return alike->bytes >= OWNER_LEAST && alike->host_bytes * GOOD_PART > alike->bytes;
+}
+
+/* After a prompt, weights and cache are on the host: which of them cost more is not told. */
+static bool are_mixed(const struct alike *alikes)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < ALIKES; i++)
+		count += is_well_on_host(&alikes[i]);
+	return count > 1;
+}
+
+static bool is_known(const struct alike *alike, bool mixed)
+{
+	return alike->known || alike->bytes < OWNER_LEAST || (!mixed && is_well_on_host(alike));
 }
 
 /*
@@ -294,13 +308,14 @@ static void guess_all(const struct spill_placement_trial *trial, struct spill_tr
 {
 	struct alike alikes[ALIKES] = {0};
 	sum_alike(trial, chunks, count, alikes);
+	bool mixed = are_mixed(alikes);
 	for (unsigned i = 0; i < count; i++) {
 		struct spill_trial_chunk *chunk = &chunks[i];
 		const struct spill_trial_cost *cost = find_cost(trial, chunk->key);
 		const struct alike *alike = find_alike(alikes, chunk->owner);
 		chunk->chosen = false;
 		chunk->owner_bytes = alike->bytes;
-		chunk->untried = !cost && !chunk->on_host && (!chunk->named || !is_known(alike));
+		chunk->untried = !cost && !chunk->on_host && (!chunk->named || !is_known(alike, mixed));
 		if (cost)
 			chunk->guess_ns = cost->ns;
 		else if (chunk->untried)

@@ -154,6 +154,16 @@ static void fall_back(struct spill_load *load)
 	policy->mode = off ? SPILL_MODE_OFF : SPILL_MODE_OBSERVE;
 }
 
+/* The option of a path is off, because the program is privileged. */
+static void write_no_file(struct spill_load *load, const char *section, const char *key)
+{
+	struct spill_error error;
+	int slot = spill_option_find(section, key, &error);
+
+	spill_option_put(&load->config->policy, (unsigned)slot, "off", &error);
+	strcpy(load->source[slot], "privileged program");
+}
+
 static void list_options(struct spill_load *load)
 {
 	struct spill_config *config = load->config;
@@ -246,10 +256,8 @@ void spill_config_load(struct spill_config *config, const char *program)
 	if (config->problem[0])
 		fall_back(&load);
 	if (privileged) {
-		struct spill_error error;
-
-		strcpy(config->policy.log_path, "off");
-		strcpy(load.source[spill_option_find("log", "path", &error)], "privileged program");
+		write_no_file(&load, "log", "path");
+		write_no_file(&load, "movable", "record");
 	}
 	list_options(&load);
 	list_rules(&load);

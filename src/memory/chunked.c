@@ -287,8 +287,6 @@ static void set_followed(struct spill_chunked *chunked, bool followed)
 			spill_chunk_map_clear(spill_chunked_address(chunked, i), chunk->bytes);
 	}
 	atomic_fetch_add(bytes_of_device(chunked->base.device), followed ? on_device : -on_device);
-	if (!on_host)
-		return;
 	atomic_fetch_add(&host_bytes, followed ? on_host : -on_host);
 	tell_observer();
 }

@@ -203,9 +203,9 @@ uint64_t spill_chunked_granularity(const struct spill_backend *backend, int devi
 uint64_t spill_chunked_unit(const struct spill_place_request *want, const char **error);
 
 /*
- * Sets the observer. It is called when movable bytes come to the host or leave it, one call at a
- * time, with the list's lock held (SPILL_RANK_CHUNKED). It takes no lock of a lower rank and walks
- * no list. The mover need not be held, because an allocation can be made on the host at any time.
+ * Sets the observer. It is called when movable bytes are made, move or go, one call at a time, with
+ * the list's lock held (SPILL_RANK_CHUNKED). It takes no lock of a lower rank and walks no list.
+ * The mover need not be held, because an allocation can be made at any time.
  */
 void spill_chunked_observe(void (*changed)(void));
 

@@ -10,6 +10,7 @@
 #include "minmax.h"
 #include "process.h"
 #include "stopwatch.h"
+#include "access_recording.h"
 #include "trial.h"
 
 #define MS 1000000ull
@@ -77,12 +78,19 @@ static void bound_busy_time(uint64_t left_ns)
 	model->since_ns = spill_min(model->since_ns, left_ns);
 }
 
+/* True: every access that a chunk on the host is needed for brings it, whatever it costs. */
+static bool brings_always(void)
+{
+	return spill_process_policy()->movable_follow == SPILL_SWITCH_ON;
+}
+
 /* Adds a measurement. Dropped if the lock is contended. */
 static void add_measurement(const struct spill_stopwatch_access *access, uint64_t ns, uint64_t behind_ns)
 {
 	atomic_fetch_add(&measurements, 1);
+	spill_access_recording_time(access->number, access->on_host, ns);
 	spill_trial_measured(access, ns);
-	if (pthread_mutex_trylock(&lock))
+	if (brings_always() || pthread_mutex_trylock(&lock))
 		return;
 	if (model) {
 		model->behind_ns = behind_ns;
@@ -192,8 +200,8 @@ static struct spill_access_advice learn_access(const struct spill_launch_access 
 struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access)
 {
 	struct spill_access_advice advice = {0};
-	bool always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON;
-	if (!always)
+	bool always = brings_always();
+	if (!always || spill_access_recording_on())
 		spill_stopwatch_collect(add_measurement);
 	if (pthread_mutex_trylock(&lock))
 		return advice;

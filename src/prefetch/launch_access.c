@@ -12,6 +12,7 @@
 #include "registry.h"
 #include "stopwatch.h"
 #include "access_model.h"
+#include "access_recording.h"
 #include "trial.h"
 
 _Atomic bool spill_launch_access_wanted;
@@ -24,7 +25,7 @@ void spill_launch_access_use(const struct spill_launch_calls *other)
 }
 
 static void *start_stopwatch(const struct spill_launch_access *access,
-                             const struct spill_access_advice *advice, uint64_t placement)
+                             const struct spill_access_advice *advice, uint64_t placement, uint64_t number)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
 	struct spill_stopwatch_access timed = {
@@ -32,6 +33,7 @@ static void *start_stopwatch(const struct spill_launch_access *access,
 	    .on_host = access->host_bytes,
 	    .work_ns = advice->work_ns,
 	    .placement = placement,
+	    .number = number,
 	};
 	void *context;
 	int device;
@@ -41,6 +43,13 @@ static void *start_stopwatch(const struct spill_launch_access *access,
 	timed.count = placement ? 0 : (uint8_t)spill_launch_access_host_keys(access);
 	memcpy(timed.keys, access->host_keys, timed.count * sizeof(timed.keys[0]));
 	return spill_stopwatch_start(backend, device, context, access->stream, access->per_thread, &timed);
+}
+
+/* A recording has times of as many launches as there are stopwatches, first of those in place. */
+static bool recording_wants_time(const struct spill_launch_access *access)
+{
+	return spill_access_recording_on() &&
+	       (access->on_host || spill_stopwatch_pending() < SPILL_STOPWATCHES / 2);
 }
 
 static bool is_tried(const struct spill_launch_access *access)
@@ -56,12 +65,14 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	int error = errno, cancel = spill_ours_begin();
 	void *stopwatch = NULL;
 	struct spill_access_advice advice = spill_access_model_learn(access);
-	bool came = advice.bring && spill_prefetch(access, &advice);
+	bool follows = spill_process_policy()->movable_follow != SPILL_SWITCH_OFF;
+	bool came = follows && advice.bring && spill_prefetch(access, &advice);
 	if (!came)
 		spill_prefetch_left_in_place(access, &advice);
 	uint64_t placement = !came && is_tried(access) ? spill_trial_before(access) : 0;
-	if ((advice.timed && !came) || placement)
-		stopwatch = start_stopwatch(access, &advice, placement);
+	uint64_t number = spill_access_recording_launch(access, advice.site);
+	if (((advice.timed || recording_wants_time(access)) && !came) || placement)
+		stopwatch = start_stopwatch(access, &advice, placement, number);
 	spill_ours_end(cancel);
 	errno = error;
 	return stopwatch;
@@ -81,8 +92,8 @@ void spill_after_launch(void *stopwatch)
 
 void spill_launch_access_moved(void)
 {
-	bool wanted = spill_chunked_on_host() && spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
-	              !spill_process_observes();
+	bool follows = spill_process_policy()->movable_follow != SPILL_SWITCH_OFF && spill_chunked_on_host();
+	bool wanted = (follows || spill_access_recording_on()) && !spill_process_observes();
 	if (wanted != atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed))
 		atomic_store(&spill_launch_access_wanted, wanted);
 }
@@ -108,4 +119,5 @@ void spill_launch_access_reset(void)
 	spill_prefetch_reset();
 	spill_trial_reset();
 	spill_access_model_reset();
+	spill_access_recording_reset();
 }

@@ -44,8 +44,9 @@ static inline unsigned spill_launch_access_host_keys(const struct spill_launch_a
 }
 
 /*
- * True while movable memory is on the host, movable.follow is not off, and libspill does not only
- * observe. Only then are accesses reported.
+ * True while movable memory is on the host and movable.follow is not off, or once there was movable
+ * memory if accesses are recorded (movable.record). False if libspill only observes. Only then are
+ * accesses reported.
  */
 extern _Atomic bool spill_launch_access_wanted;
 
@@ -67,7 +68,7 @@ struct spill_launch_calls {
 };
 void spill_launch_access_use(const struct spill_launch_calls *other);
 
-/* Movable bytes have come to the host or left it: the observer of spill_chunked_observe. */
+/* Movable bytes were made, have moved, or have gone: the observer of spill_chunked_observe. */
 void spill_launch_access_moved(void);
 
 /*

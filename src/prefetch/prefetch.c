@@ -13,6 +13,7 @@
 #include "promote.h"
 #include "process.h"
 #include "access_model.h"
+#include "access_recording.h"
 
 #define MS 1000000ull
 
@@ -190,6 +191,25 @@ static bool carry_out(const struct spill_exchange_choice *choice, struct spill_e
 	return true;
 }
 
+/* True: a chunk came. pre: the mover is held */
+static bool decide_and_exchange(struct spill_exchange_choice *choice, struct spill_exchange *exchange,
+                                const struct spill_access_advice *advice)
+{
+	struct spill_recorded_exchange seen = {.busy_ns = advice->busy_ns};
+	bool wants = choose_exchange(choice, advice->site, &seen.cost_ns);
+	uint64_t start_ns = spill_clock_ns();
+	bool idle = wants && is_idle_in_time(exchange->backend, exchange->device, advice->busy_ns);
+	seen.waited_ns = wants ? spill_clock_ns() - start_ns : 0;
+	bool came = idle && carry_out(choice, exchange);
+	/* The note has the costs that the decision was made by, not the measured ones. */
+	if (came && !choice->always)
+		note_promoting(true, choice->excess_ns, seen.cost_ns);
+	seen.moved_ns = exchange->ns;
+	seen.came = exchange->came;
+	spill_access_recording_exchange(choice, &seen);
+	return came;
+}
+
 /* pre: the mover is held */
 static bool prefetch_for(const struct spill_launch_access *access, const struct spill_access_advice *advice)
 {
@@ -212,12 +232,7 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		    .always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
-		uint64_t cost_ns;
-		came = choose_exchange(&choice, advice->site, &cost_ns) &&
-		       is_idle_in_time(backend, device, advice->busy_ns) && carry_out(&choice, &exchange);
-		/* The note has the costs that the decision was made by, not the measured ones. */
-		if (came && !choice.always)
-			note_promoting(true, choice.excess_ns, cost_ns);
+		came = decide_and_exchange(&choice, &exchange, advice);
 	}
 	spill_chunk_list_free(&list);
 	return came;
@@ -249,6 +264,7 @@ static void restore_placement(const struct spill_launch_access *access,
 	atomic_store(&in_place_bytes, 0);
 	atomic_store(&displaced, spill_restore_left(chunked->base.device));
 	restored = true;
+	spill_access_recording_restored();
 	note_restored();
 }
 

@@ -19,6 +19,7 @@ struct spill_stopwatch_access {
 	uint8_t count; /* number of keys */
 	uint64_t on_host;
 	uint32_t keys[SPILL_STOPWATCH_KEYS]; /* the first few chunks on the host */
+	uint64_t number;                     /* of the launch, in a recording */
 	uint64_t work_ns;                    /* the caller's: estimated work up to this launch */
 	uint64_t placement;                  /* the caller's: where its memory was (trial.h) */
 };

@@ -148,6 +148,86 @@ class Sweeps(FollowCase):
         self.program(f"{MAKE} array:4:60 use:0 use:1 use:2 use:3 check", SPILL_MOVABLE_WAIT="1ms")
 
 
+class Recordings(FollowCase):
+    """The file of `movable.record` (docs/recordings.md)."""
+
+    def record(self, words, **variables):
+        """The launches and times of a run: lists of words, by the letter of their lines."""
+        path = self.folder / "accesses.rec"
+        path.unlink(missing_ok=True)
+        self.program(words, SPILL_MOVABLE_RECORD=path, **variables)
+        first, *lines = path.read_text(encoding="ascii").splitlines()
+        self.assertEqual(first, "spill-recording 1")
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        events = collections.defaultdict(list)
+        for line in lines:
+            letter, *rest = line.split(" ")
+            events[letter].append(rest)
+        self.assertEqual(set(events) - set("LTXRD"), set())
+        return events
+
+    @staticmethod
+    def chunks(launch):
+        """Of a launch: (key, units, whether it is on the host)."""
+        return [(int(key, 16), int(units.rstrip("h")), units.endswith("h"))
+                for key, units in (chunk.split(":") for chunk in launch[8:])]
+
+    def kernels(self, events):
+        """Those that are no copies."""
+        return [launch for launch in events["L"] if launch[4] != "1"]
+
+    def test_a_sweep_is_recorded(self):
+        """Two steps of a kernel for each buffer: the same code, and the same chunks in the same order."""
+        events = self.record(f"{MAKE} wait sweep:2 check", SPILL_MOVABLE_FOLLOW="off")
+        by_site = collections.defaultdict(list)
+        for launch in self.kernels(events):
+            by_site[launch[2]].append(self.chunks(launch))
+        steps = [seen for seen in by_site.values() if len(seen) == 2 * COUNT]
+        self.assertEqual(len(steps), 1, by_site)
+        self.assertEqual(steps[0][:COUNT], steps[0][COUNT:])
+        self.assertEqual({sum(units for _, units, _ in chunks) for chunks in steps[0]}, {BUFFER // 2})
+        on_host = sum(2 * units for chunks in steps[0][:COUNT] for _, units, host in chunks if host)
+        self.assertEqual(on_host, self.deficit() // MIB)
+
+    def test_numbers_and_times_fit_together(self):
+        events = self.record(f"{MAKE} wait sweep:3 wait check", SPILL_MOVABLE_FOLLOW="auto")
+        launches = {launch[0]: launch for launch in events["L"]}
+        self.assertEqual(list(launches), [str(number) for number in range(1, len(events["L"]) + 1)])
+        self.assertGreater(len(events["T"]), 0)
+        for number, host, ns in events["T"]:
+            self.assertEqual(host, launches[number][7])
+            self.assertGreater(int(ns), 0)
+        for launch in events["L"]:
+            self.assertEqual(int(launch[6]), len(self.chunks(launch)))
+            self.assertEqual(int(launch[7]), sum(2 * units for _, units, host in self.chunks(launch) if host))
+
+    def test_exchanges_are_recorded(self):
+        events = self.record(f"{MAKE} sweep:3 check")
+        self.assertEqual(sum(int(exchange[6]) for exchange in events["X"]), self.moved("promote") // MIB)
+        self.assertGreater(self.moved("promote"), 0)
+
+    def test_launches_before_anything_is_on_the_host(self):
+        """All memory fits: it is recorded nevertheless, from the first movable allocation on."""
+        events = self.record(f"make:2:{BUFFER} sweep:2 check")
+        self.assertGreaterEqual(len(self.kernels(events)), 6)
+        self.assertGreater(len(events["T"]), 0, "also with `on`, which needs no times")
+        self.assertFalse(any(host for launch in events["L"] for _, _, host in self.chunks(launch)))
+
+    def test_off_moves_nothing(self):
+        self.record(f"{MAKE} sweep:4 check", SPILL_MOVABLE_FOLLOW="off")
+        self.assertEqual((self.moves("promote", None), self.moves("demote")), ([], []))
+
+    def test_the_graph_of_a_program_is_recorded(self):
+        """Also with `movable.follow = off`: a launch names the memory of all its nodes."""
+        events = self.record(f"{MAKE} nodes:0:4 graph:1 wait check", SPILL_MOVABLE_FOLLOW="off")
+        graphs = [launch for launch in events["L"] if launch[4] == "2"]
+        self.assertEqual([sum(units for _, units, _ in self.chunks(launch)) for launch in graphs], [4 * BUFFER // 2])
+
+    def test_a_bad_path_harms_nobody(self):
+        self.program(f"{MAKE} sweep:2 check", SPILL_MOVABLE_RECORD="/proc/none/x.rec")
+        self.assertIn("record", [record["code"] for record in self.checked_records() if record["kind"] == "note"])
+
+
 class Unforeseen(FollowCase):
     """No launch tells which memory it uses but by its parameters, which are a hint: nothing may be lost by it."""
 

@@ -143,7 +143,7 @@ static uint64_t evict(const struct sim *sim, uint64_t *resident, const uint64_t 
  * Belady's algorithm, in bytes. The chunk needed furthest in the future leaves, or a part of it if
  * that is enough. No strategy that brings all used chunks can move less.
  */
-static void run_optimum(struct sim *sim)
+void sim_run_optimum(struct sim *sim)
 {
 	static uint64_t after[SIM_USES]; /* the next use of the same chunk */
 	uint64_t resident[SIM_CHUNKS], room = start(sim, resident), rank[SIM_CHUNKS];
@@ -185,6 +185,6 @@ static void run_lru(struct sim *sim)
 void sim_run(struct sim *sim)
 {
 	run_ours(sim);
-	run_optimum(sim);
+	sim_run_optimum(sim);
 	run_lru(sim);
 }

@@ -39,6 +39,8 @@ unsigned sim_random(unsigned limit);
  * used chunk is not on the device afterwards, or if there is more on it than fits.
  */
 void sim_run(struct sim *sim);
+/* The same by the optimum alone. */
+void sim_run_optimum(struct sim *sim);
 /* Bytes that were brought for the uses [from, to). */
 uint64_t sim_moved(const uint64_t *moved, unsigned from, unsigned to);
 

@@ -785,7 +785,7 @@ TEST(privileged)
 	use_xdg();
 	write_file("xdg/spill/spill.conf", "[device]\nlimit = 1GiB\n");
 	write_file("named.conf", "nonsense");
-	write_file("etc.conf", "[host]\nlimit = 5GiB\n[log]\npath = /tmp\n");
+	write_file("etc.conf", "[host]\nlimit = 5GiB\n[log]\npath = /tmp\n[movable]\nrecord = /tmp/x\n");
 	setenv("SPILL_POLICY", "named.conf", 1);
 	setenv("SPILL_DEVICE_RESERVE", "nonsense", 1);
 	setenv("SPILL_MODE", "off", 1);
@@ -797,6 +797,7 @@ TEST(privileged)
 	assert_int_equal(config.policy.device_limit.value, SPILL_UNLIMITED);
 	assert_int_equal(config.policy.host_limit.value, 5 * GIB);
 	assert_string_equal(config.policy.log_path, "off");
+	assert_string_equal(config.policy.movable_record, "off");
 	write_file("etc.conf", "nonsense");
 	load();
 	assert_problem("etc.conf:1:9: '=' is missing");

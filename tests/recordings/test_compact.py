@@ -1,0 +1,76 @@
+"""compact.py, on recordings whose period, times and sides are known. usage: test_compact.py COMPACT.PY"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMPACT = sys.argv.pop()
+PERIODS = 6
+# Of a period: copy or kernel, its name, its chunks (a key, units of 2 MiB), ns on the device, ns more in place.
+PERIOD = [("1", 1, ["10:32"], 5000, 0), ("0", 2, ["10:32", "30:16"], 200000, 800000), ("0", 3, ["30:16"], 70000, 0)]
+ON_HOST = "10:32"
+
+
+def recording(*, in_place, sites=0, unsure=0, more_us=0):
+    """The lines of a run. `sites` is added to the names of code; `unsure`: the first periods name another chunk, too; `more_us`: a
+    period is longer than what was measured in it."""
+    lines, number, time = ["spill-recording 1"], 0, 0
+    for period in range(PERIODS + unsure):
+        # The program waits for the rest of the work.
+        time += sum(device_ns + in_place * in_place_ns for *_, device_ns, in_place_ns in PERIOD) // 1000 - 30 + more_us
+        for once, site, chunks, device_ns, more_ns in PERIOD:
+            number += 1
+            time += 10
+            chunks = chunks + (["40:1"] if period < unsure and once == "0" else [])
+            host = in_place and ON_HOST in chunks
+            mib = 64 if host else 0
+            named = [chunk + "h" if host and chunk == ON_HOST else chunk for chunk in chunks]
+            lines.append(f"L {number} {time} {site + sites} ab {once} 1 {len(chunks)} {mib} {' '.join(named)}")
+            lines.append(f"T {number} {mib} {device_ns + (more_ns if host else 0)}")
+    return "\n".join(lines) + "\n"
+
+
+class Compact(unittest.TestCase):
+    def compact(self, *recordings, status=0):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for number, text in enumerate(recordings):
+                paths.append(pathlib.Path(folder) / f"{number}.rec")
+                paths[-1].write_text(text, encoding="ascii")
+            done = subprocess.run([sys.executable, COMPACT, "--program", "a program", "--repeat", "7", *paths], capture_output=True,
+                                  text=True, check=False)
+        self.assertEqual(done.returncode != 0, status != 0, done.stderr)
+        return done.stdout.splitlines()
+
+    HEAD = ["program a program", "chunks 64h 32"]
+    LINES = ["period 7", "W", "C 5000 0-0", "L 2 200000 1 0:800000 1:400000", "L 3 70000 1 1:576000"]
+
+    def test_two_runs(self):
+        """The time in place is that of one run, the time on the device that of the other, whose code has other names."""
+        lines = self.compact(recording(in_place=True), recording(in_place=False, sites=100))
+        self.assertEqual(lines, self.HEAD + self.LINES)
+
+    def test_the_last_recording_of_a_file_counts(self):
+        once = self.compact(recording(in_place=True), recording(in_place=False))
+        self.assertEqual(self.compact(recording(in_place=False, unsure=3) + recording(in_place=True), recording(in_place=False)), once)
+
+    def test_the_begin_is_kept(self):
+        """Before the chunks are known, launches name more. Such chunks cost nothing."""
+        lines = self.compact(recording(in_place=True, unsure=2), recording(in_place=False))
+        self.assertEqual(lines, self.HEAD + 2 * ["period 1", *self.LINES[1:]] + self.LINES)
+
+    def test_costs_in_place_are_as_long_as_the_period(self):
+        lines = self.compact(recording(in_place=True, more_us=400), recording(in_place=False))
+        self.assertEqual(lines[5], "L 2 200000 1 0:1200000 1:600000")
+
+    def test_another_program_is_refused(self):
+        other = recording(in_place=False).replace(" ab 1 ", " ab 0 ")
+        self.assertEqual(self.compact(recording(in_place=True), other, status=1), [])
+
+    def test_what_does_not_repeat_is_refused(self):
+        lines = recording(in_place=True).splitlines(keepends=True)
+        self.compact("".join(lines[:5]), status=1)
+
+
+unittest.main()

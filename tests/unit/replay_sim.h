@@ -1,0 +1,29 @@
+/*
+ * Replays a recording through prefetch/ and its predictions, as launches of a program do. The device
+ * is simulated: one queue of work, timers, and a link. Time is the test's. Moves are only counted:
+ * replay_sim.c stands in for the exchange of residency/, and for its wait for an idle device.
+ */
+#ifndef REPLAY_SIM_H
+#define REPLAY_SIM_H
+
+#include "policy.h"
+#include "recorded_run.h"
+
+#define REPLAY_PERIODS 256
+
+struct replay_result {
+	uint64_t period_ns[REPLAY_PERIODS]; /* of all phases, one behind the other */
+	uint64_t moved[REPLAY_PERIODS];     /* bytes that came in each */
+	unsigned count;
+};
+
+/* Runs it with movable.follow, from the sides that were recorded. */
+struct replay_result replay(const struct recording *recording, enum spill_switch follow);
+
+/* The same on a device with enough memory. */
+struct replay_result replay_resident(const struct recording *recording);
+
+/* ns to copy so much to the device, and as much back at the same time. */
+uint64_t replay_copy_ns(uint64_t bytes);
+
+#endif
