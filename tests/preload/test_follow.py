@@ -367,6 +367,13 @@ class Timed(FollowCase):
         self.assertGreater(self.moved("promote"), 0)
         self.assertLess(2 * min(times[1:]), times[0], times)
 
+    def test_what_is_read_once_is_left(self):
+        """Each sweep reads every byte once: an exchange costs more than that, which the first exchanges tell."""
+        self.program(f"make:6:32 {'mark reread:1:1 ' * 12} mark check", SPILL_DEVICE_LIMIT="162MiB",
+                     SPILL_SIM_TIME="device:16GiB,link:2GiB", **self.large)
+        self.assertGreater(self.deficit(), 0)
+        self.assertFalse(any(self.at_marks()[6:]), self.at_marks())
+
     def test_a_graph_gives_what_it_hardly_reads_for_what_it_reads(self):
         """Weights are on the host. The newest allocation is named whole, and 4 KiB of it are read: trials exchange them."""
         look = " ".join(f"where:{n}" for n in range(13))
