@@ -30,11 +30,12 @@ struct spill_trial_chunk {
 	uint32_t key;   /* unique */
 	uint64_t owner; /* the allocation's size: those of one size cost alike until more is known */
 	uint64_t bytes;
-	bool on_host;
-	bool fixed;  /* cannot move */
-	bool named;  /* by the launch; others cost it nothing */
-	bool chosen; /* result: changes sides */
-	/* Private: what a MiB of it costs on the host; the allocation's bytes; nothing is known of it. */
+	bool on_host; /* before the trial */
+	bool fixed;   /* cannot move */
+	bool named;   /* by the launch; others cost it nothing */
+	bool chosen;  /* result: shall change sides */
+	bool moved;   /* the caller's answer: it has */
+	/* Private: what a MiB of it costs on the host; the bytes of such allocations; nothing is known. */
 	uint64_t guess_ns, owner_bytes;
 	bool untried;
 };
@@ -42,10 +43,18 @@ struct spill_trial_chunk {
 enum spill_trial_phase {
 	SPILL_TRIAL_MEASURES, /* the placement as it is */
 	SPILL_TRIAL_TRIES,    /* chunks have changed sides, and launches are measured */
+	SPILL_TRIAL_KEEPS,    /* the trial is right */
+	SPILL_TRIAL_UNDOES,   /* it is not */
 	SPILL_TRIAL_RESTS,    /* until next_ns, or until launches become slower */
 };
 
-enum spill_trial_step { SPILL_TRIAL_NOTHING, SPILL_TRIAL_PROPOSE, SPILL_TRIAL_UNDO };
+/* What the caller does before the launch. It is asked again until it has answered. */
+enum spill_trial_step {
+	SPILL_TRIAL_NOTHING,
+	SPILL_TRIAL_PROPOSE, /* spill_trial_choose, then spill_trial_begun */
+	SPILL_TRIAL_KEEP,    /* the moved chunks are at home now: spill_trial_kept */
+	SPILL_TRIAL_UNDO,    /* move them back: spill_trial_undone */
+};
 
 struct spill_trial_cost {
 	uint32_t key; /* 0: free */
@@ -53,33 +62,36 @@ struct spill_trial_cost {
 };
 
 struct spill_placement_trial {
-	uint64_t site;      /* of the launch; 0: none yet */
+	uint64_t site;      /* the caller's name of the launch; 0: none yet */
 	uint64_t placement; /* the caller's name of the placement that is measured */
 	enum spill_trial_phase phase;
+	unsigned launches; /* of this phase */
 	uint64_t samples[SPILL_TRIAL_SAMPLES];
-	unsigned sampled, tried;      /* of them, and launches of this phase that were timed */
+	unsigned sampled, tried;      /* of them; launches of this phase that were timed */
 	uint64_t base_ns;             /* median before the trial */
-	uint64_t settled_ns;          /* the same when the last trial ended */
-	unsigned rested;              /* launches at rest */
+	uint64_t settled_ns;          /* the same when the last trial ended; 0: not known */
+	uint64_t first_ns;            /* before the first trial */
 	uint64_t adopted_ns, seen_ns; /* first and last launch of the site */
+	uint64_t next_ns;             /* time of the next trial, or of the next attempt to undo one */
+	uint64_t busy_ns;             /* pause after the last vain attempt */
 	uint64_t spent_ns;            /* by trials that were undone */
-	uint64_t next_ns;             /* time of the next trial */
-	uint64_t moving_ns;           /* time of the trial's exchange */
+	uint64_t moving_ns;           /* time that the trial's exchange took, with all waits */
 	uint64_t most;                /* bytes that the next trial moves each way at most; 0: the default */
 	bool probes;                  /* it looks at an allocation of which nothing is known */
 	unsigned failures;            /* in a row */
-	/* The chunks of the trial. */
+	/* The chunks of the trial: key * 2, + 1 if it left. */
 	uint32_t moved[SPILL_TRIAL_CHUNKS];
 	unsigned moved_count;
 	uint64_t left_mib;
 	uint64_t came_ns;      /* what the chunks that came cost on the host, by what was known */
-	uint64_t kept, undone; /* trials so far, for the log */
+	uint64_t kept, undone; /* trials so far */
+	uint64_t noted;        /* the caller's: `kept` at its last note */
 	struct spill_trial_cost costs[SPILL_TRIAL_COSTS];
 };
 
 /*
  * Before a launch of `site`. `placement` names where its memory is: another one than before means
- * that others moved memory, and measuring begins again.
+ * that others moved memory. Then a trial counts as failed.
  */
 enum spill_trial_step spill_trial_next(struct spill_placement_trial *trial, uint64_t site, uint64_t placement,
                                        uint64_t now_ns);
@@ -87,24 +99,39 @@ enum spill_trial_step spill_trial_next(struct spill_placement_trial *trial, uint
 /* Should launches of the site be timed now? */
 bool spill_trial_wants_sample(const struct spill_placement_trial *trial, uint64_t site);
 
+/* True while no other moves should disturb the trial. It is for a bounded number of launches. */
+bool spill_trial_compares(const struct spill_placement_trial *trial, uint64_t site);
+
 /* A launch of the site took `ns`, with its memory at `placement`. */
 void spill_trial_sample(struct spill_placement_trial *trial, uint64_t placement, uint64_t ns);
 
 /*
  * Chooses the chunks of a trial: sets .chosen. False: no exchange promises a gain, and the trial rests.
- * pre: spill_trial_next said PROPOSE
+ * (placement_choice.c) pre: spill_trial_next said PROPOSE; chunks has one entry for each key
  */
 bool spill_trial_choose(struct spill_placement_trial *trial, struct spill_trial_chunk *chunks, unsigned count,
                         uint64_t now_ns);
 
-/* Did the last trial move the chunk to this side? */
+/*
+ * The exchange was tried, and .moved says of which chunks. `placement`: the new one. `ns`: all the time
+ * that it took.
+ */
+void spill_trial_begun(struct spill_placement_trial *trial, const struct spill_trial_chunk *chunks,
+                       unsigned count, uint64_t placement, uint64_t now_ns, uint64_t ns);
+
+/* Did the trial move the chunk to this side? */
 bool spill_trial_moved(const struct spill_placement_trial *trial, uint32_t key, bool on_host);
 
-/*
- * The exchange that was chosen is done, or that of UNDO. `placement`: the new one; 0: nothing moved.
- * `ns`: time of the moves.
- */
-void spill_trial_begun(struct spill_placement_trial *trial, uint64_t placement, uint64_t now_ns, uint64_t ns);
-void spill_trial_undone(struct spill_placement_trial *trial, uint64_t placement, uint64_t now_ns);
+void spill_trial_kept(struct spill_placement_trial *trial);
+
+/* `done`: all is back, or cannot come back. Else it is asked for again later. `ns`: as above. */
+void spill_trial_undone(struct spill_placement_trial *trial, bool done, uint64_t placement, uint64_t now_ns,
+                        uint64_t ns);
+
+/* Private to placement_trial.c and placement_choice.c. */
+const struct spill_trial_cost *spill_trial_find_cost(const struct spill_placement_trial *trial, uint32_t key);
+void spill_trial_set_cost(struct spill_placement_trial *trial, uint32_t key, uint64_t ns);
+bool spill_trial_is_slower(const struct spill_placement_trial *trial, uint64_t ns);
+void spill_trial_rest(struct spill_placement_trial *trial, uint64_t now_ns);
 
 #endif

@@ -55,10 +55,12 @@ bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, ui
                                         uint64_t kib)
 {
 	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
+	if (pair->measured && !pair->stale && differs(pair, kib)) {
+		pair->stale = true;
+		pair->wanted = 0;
+	}
 	uint8_t use = pair->wanted++;
-	if (pair->measured && differs(pair, kib))
-		return true;
-	if (!pair->measured && (!(use & (use - 1)) || use % SELDOM == 0))
+	if ((!pair->measured || pair->stale) && (!(use & (use - 1)) || use % SELDOM == 0))
 		return true;
 	return use % RARELY == 0;
 }
@@ -68,7 +70,8 @@ void spill_site_chunk_cost_add(struct spill_site_chunk_costs *costs, uint16_t si
 {
 	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
 	bool first = !pair->measured || differs(pair, kib);
-	pair->measured += pair->measured < UINT8_MAX;
+	pair->measured += pair->measured < INT8_MAX;
+	pair->stale = false;
 	pair->ns = first ? ns : pair->ns / 2 + ns / 2;
 	pair->kib = first ? kib : pair->kib / 2 + kib / 2;
 	pair->kib += !pair->kib;

@@ -18,10 +18,11 @@
 struct spill_site_chunk_cost {
 	uint32_t key; /* of the chunk; 0: free */
 	uint16_t site;
-	uint8_t measured; /* number of samples; it stops at 255 */
-	uint8_t wanted;   /* calls of wants_sample, modulo 256 */
-	uint64_t ns;      /* running mean of the time of the whole launch */
-	uint64_t kib;     /* and of all its memory on the host */
+	uint8_t measured : 7; /* number of samples; it stops at 127 */
+	uint8_t stale : 1;    /* the next sample replaces them */
+	uint8_t wanted;       /* calls of wants_sample, modulo 256 */
+	uint64_t ns;          /* running mean of the time of the whole launch */
+	uint64_t kib;         /* and of all its memory on the host */
 };
 
 struct spill_site_chunk_costs {

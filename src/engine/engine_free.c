@@ -162,13 +162,13 @@ static void free_in_order(struct spill_request *request, struct spill_allocation
 		spill_ordered_free(take_for_deferral(request, allocation), &order, device);
 		return;
 	}
+	placement->event_generation = spill_context_generation(); /* first: the context may end meanwhile */
 	if (!request->result)
 		request->result =
 		    backend->events->record(placement->event_device, placement->event_context,
 		                            request->stream, request->per_thread, &placement->event);
 	placement->order =
 	    (struct spill_stream_order){spill_engine_stream(request), placement->event_context};
-	placement->event_generation = spill_context_generation();
 	if (request->result)
 		put_back(allocation);
 	else

@@ -116,26 +116,28 @@ void spill_stream_frees_stream_ended(struct spill_stream_frees *frees, const voi
  */
 static bool has_passed(const struct spill_backend *backend, const struct spill_free_mark *mark)
 {
-	if (!spill_context_hold(backend, mark->device, mark->context, mark->generation))
+	struct spill_context_hold hold;
+	if (!spill_context_hold(&hold, backend, mark->device, mark->context, mark->generation))
 		return false;
 	bool ended = spill_contexts_birth(backend, mark->context) != mark->birth ||
 	             spill_context_dead(backend, mark->device, mark->context, mark->generation);
 	bool passed = ended || backend->events->passed(mark->device, mark->context, mark->event);
 	if (passed && !ended)
 		backend->events->destroy(mark->device, mark->context, mark->event);
-	spill_context_release(mark->context);
+	spill_context_release(&hold);
 	return passed;
 }
 
 static bool place_mark(const struct spill_backend *backend, struct spill_free_mark *mark)
 {
-	if (!spill_context_hold(backend, mark->device, mark->context, 0))
+	struct spill_context_hold hold;
+	if (!spill_context_hold(&hold, backend, mark->device, mark->context, 0))
 		return false;
 	mark->generation = spill_context_generation();
 	mark->birth = spill_contexts_birth(backend, mark->context);
 	mark->number = spill_stream_frees_number();
 	bool placed = mark->birth && !backend->moves->mark(mark->device, mark->context, &mark->event);
-	spill_context_release(mark->context);
+	spill_context_release(&hold);
 	return placed;
 }
 

@@ -184,7 +184,8 @@ static void fill_advice(struct spill_access_advice *advice, const struct spill_l
 /* pre: locked */
 static struct spill_access_advice learn_access(const struct spill_launch_access *access, bool always)
 {
-	struct spill_access_advice advice = {.site = spill_benefit_site(&model->benefit, access->site)};
+	struct spill_access_advice advice = {.learned = true,
+	                                     .site = spill_benefit_site(&model->benefit, access->site)};
 	spill_access_history_launch(&model->history, access->keys, access->count, advice.site);
 	if (access->once)
 		return advice;

@@ -11,8 +11,9 @@
 
 /* The advice for one access. */
 struct spill_access_advice {
-	bool bring; /* needs memory on the host, and a promotion may pay. */
-	bool timed; /* measure it, unless chunks move for it. */
+	bool learned; /* the model was not busy: the rest of the advice holds */
+	bool bring;   /* needs memory on the host, and a promotion may pay. */
+	bool timed;   /* measure it, unless chunks move for it. */
 	uint16_t site;
 	uint64_t busy_ns; /* estimated time until the device is idle. */
 	uint64_t work_ns; /* estimated work of all launches so far, for the stopwatch. */

@@ -69,7 +69,7 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	bool came = follows && advice.bring && spill_prefetch(access, &advice);
 	if (!came)
 		spill_prefetch_left_in_place(access, &advice);
-	uint64_t placement = !came && is_tried(access) ? spill_trial_before(access) : 0;
+	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
 	uint64_t number = spill_access_recording_launch(access, advice.site);
 	if (((advice.timed || recording_wants_time(access)) && !came) || placement)
 		stopwatch = start_stopwatch(access, &advice, placement, number);

@@ -120,6 +120,11 @@ static bool is_idle_in_time(const struct spill_backend *backend, int device, uin
 	return false;
 }
 
+bool spill_prefetch_await_idle(const struct spill_backend *backend, int device, uint64_t expected_ns)
+{
+	return !is_too_soon() && is_idle_in_time(backend, device, expected_ns);
+}
+
 /* -- deciding and doing ------------------------------------------------------------------------ */
 
 /* Notes in the log whether memory is promoted from now on. pre: the mover is held */

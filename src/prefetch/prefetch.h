@@ -15,6 +15,12 @@
 bool spill_prefetch(const struct spill_launch_access *access, const struct spill_access_advice *advice);
 
 /*
+ * Waits until the device is idle, if it has not been waited for in vain lately. `expected_ns`: the
+ * time that this may take. pre: the mover is held; as spill_before_launch
+ */
+bool spill_prefetch_await_idle(const struct spill_backend *backend, int device, uint64_t expected_ns);
+
+/*
  * Counts an access for which no chunk was promoted. If memory is accessed in place again and again
  * without an exchange, the predictions no longer hold. Then the placement of the last exchange is
  * undone (spill_restore). pre: as spill_prefetch

@@ -13,6 +13,7 @@
 #include "movable.h"
 #include "note.h"
 #include "placement_trial.h"
+#include "prefetch.h"
 #include "process.h"
 #include "gate.h"
 
@@ -25,7 +26,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_TRIAL */
 /* The lock guards these. */
 static struct spill_placement_trial *trial;
 static unsigned note_count;
-static uint64_t noted, first_ns;
 
 /* The state is mapped at the first need. pre: locked. False: no memory */
 static bool ensure_trial(void)
@@ -38,10 +38,19 @@ static bool ensure_trial(void)
 	return trial;
 }
 
-/* Names a site and the present placement of its memory; never 0. */
-static uint64_t placement_of(const struct spill_launch_access *access)
+/* Names the launch: its kernels and all chunks that it names, wherever they are. */
+static uint64_t site_of(const struct spill_launch_access *access)
 {
-	uint64_t name = spill_hash(1, access->site);
+	uint64_t name = access->site;
+	for (unsigned i = 0; i < access->count; i++)
+		name = spill_hash(name, access->keys[i]);
+	return name | 1; /* 0 is none */
+}
+
+/* Names a site and the present placement of its memory; never 0. */
+static uint64_t placement_of(const struct spill_launch_access *access, uint64_t site)
+{
+	uint64_t name = site;
 	for (unsigned i = 0; i < access->count; i++) {
 		struct spill_chunk_map_entry entry;
 		uint64_t va = (uint64_t)access->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT;
@@ -51,37 +60,55 @@ static uint64_t placement_of(const struct spill_launch_access *access)
 	return name | 1;
 }
 
-/* -- exchanging -------------------------------------------------------------------------------- */
+/* -- exchanging. pre: the lock and the mover are held ------------------------------------------- */
 
-/*
- * Carries out an exchange of the listed chunks for which `changes` is true. Their new sides are their
- * own: no exchange undoes them. Returns the time of the moves; 0: nothing moved. pre: the mover is held
- */
-static uint64_t exchange_chunks(const struct spill_chunk_list *list, const struct spill_trial_chunk *chunks,
-                                const struct spill_chunked *any)
+/* All chunks of the device of a launch. */
+struct trial_list {
+	const struct spill_chunked *any; /* an allocation of the device */
+	struct spill_chunk_list all;
+	struct spill_trial_chunk *chunks; /* in the same order */
+};
+
+static struct spill_chunk *chunk_of(const struct trial_list *list, unsigned i)
 {
-	struct spill_exchange exchange = {.backend = any->base.backend, .device = any->base.device};
-	for (unsigned i = 0; i < list->count; i++)
-		if (chunks[i].chosen &&
-		    !spill_exchange_add(&exchange, list->chunks[i].data, list->chunks[i].index))
-			break;
-	if (!exchange.comes.count && !exchange.goes.count)
-		return 0;
-	spill_exchange_carry_out(&exchange,
-	                         spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
-	for (unsigned i = 0; i < list->count; i++) {
-		struct spill_chunked *chunked = list->chunks[i].data;
-		if (chunks[i].chosen)
-			chunked->chunks[list->chunks[i].index].displaced = false;
-	}
-	return exchange.ns;
+	const struct spill_exchange_chunk *chunk = &list->all.chunks[i];
+	return &((struct spill_chunked *)chunk->data)->chunks[chunk->index];
 }
 
-static void fill_chunks(const struct spill_chunk_list *list, struct spill_trial_chunk *chunks)
+static void add_chosen(struct spill_exchange *exchange, const struct trial_list *list, bool on_host)
 {
-	for (unsigned i = 0; i < list->count; i++) {
-		const struct spill_exchange_chunk *chunk = &list->chunks[i];
-		chunks[i] = (struct spill_trial_chunk){
+	for (unsigned i = 0; i < list->all.count; i++)
+		if (list->chunks[i].chosen && list->chunks[i].on_host == on_host &&
+		    !spill_exchange_add(exchange, list->all.chunks[i].data, list->all.chunks[i].index))
+			return;
+}
+
+/*
+ * Exchanges the chosen chunks, as far as there is memory for them, and notes which have moved. Until
+ * the trial is kept they count as displaced, so that the end of the phase takes them home.
+ */
+static void exchange_chosen(const struct trial_list *list, uint64_t expected_ns)
+{
+	const struct spill_backend *backend = list->any->base.backend;
+	int device = list->any->base.device;
+	struct spill_exchange exchange = {.backend = backend, .device = device};
+	if (!spill_prefetch_await_idle(backend, device, expected_ns))
+		return;
+	add_chosen(&exchange, list, false);
+	add_chosen(&exchange, list, true);
+	if (exchange.comes.count || exchange.goes.count)
+		spill_exchange_carry_out(&exchange,
+		                         spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
+	for (unsigned i = 0; i < list->all.count; i++)
+		list->chunks[i].moved =
+		    list->chunks[i].chosen && chunk_of(list, i)->on_host != list->chunks[i].on_host;
+}
+
+static void fill_chunks(struct trial_list *list)
+{
+	for (unsigned i = 0; i < list->all.count; i++) {
+		const struct spill_exchange_chunk *chunk = &list->all.chunks[i];
+		list->chunks[i] = (struct spill_trial_chunk){
 		    .key = chunk->key,
 		    .owner = ((const struct spill_chunked *)chunk->data)->range,
 		    .bytes = chunk->bytes,
@@ -92,70 +119,112 @@ static void fill_chunks(const struct spill_chunk_list *list, struct spill_trial_
 	}
 }
 
-/* Chooses those of the trial that is undone, which are where it put them. */
-static void choose_moved(struct spill_trial_chunk *chunks, unsigned count)
+/* False: no memory, or the launch's memory is gone. */
+static bool make_list(struct trial_list *list, const struct spill_launch_access *access)
 {
-	for (unsigned i = 0; i < count; i++)
-		chunks[i].chosen =
-		    !chunks[i].fixed && spill_trial_moved(trial, chunks[i].key, chunks[i].on_host);
+	*list = (struct trial_list){.any = spill_chunk_list_allocation(access)};
+	if (!list->any || !spill_movable_may_move(list->any->base.backend, list->any->base.device) ||
+	    !spill_chunk_list_make(&list->all, list->any->base.device, access))
+		return false;
+	list->chunks = calloc(list->all.count + 1, sizeof(*list->chunks));
+	if (list->chunks)
+		fill_chunks(list);
+	return list->chunks;
 }
 
-/* -- steps. pre: locked ------------------------------------------------------------------------ */
+static void free_list(struct trial_list *list)
+{
+	free(list->chunks);
+	spill_chunk_list_free(&list->all);
+}
+
+/* Was it moved by the trial, and is it still there? */
+static bool is_moved(const struct trial_list *list, unsigned i)
+{
+	return spill_trial_moved(trial, list->chunks[i].key, list->chunks[i].on_host);
+}
+
+/* -- steps. pre: as above ---------------------------------------------------------------------- */
+
+static void propose(struct trial_list *list, const struct spill_launch_access *access, uint64_t site)
+{
+	uint64_t start = spill_clock_ns();
+	if (!spill_trial_choose(trial, list->chunks, list->all.count, start))
+		return;
+	exchange_chosen(list, trial->base_ns);
+	uint64_t now = spill_clock_ns();
+	spill_trial_begun(trial, list->chunks, list->all.count, placement_of(access, site), now, now - start);
+}
+
+static void undo(struct trial_list *list, const struct spill_launch_access *access, uint64_t site)
+{
+	uint64_t start = spill_clock_ns();
+	bool any = false, left = false;
+	for (unsigned i = 0; i < list->all.count; i++)
+		any |= list->chunks[i].chosen = !list->chunks[i].fixed && is_moved(list, i);
+	if (any)
+		exchange_chosen(list, SPILL_TRIAL_SAMPLES * trial->samples[0]);
+	for (unsigned i = 0; i < list->all.count; i++)
+		left |= list->chunks[i].chosen && !list->chunks[i].moved;
+	uint64_t now = spill_clock_ns();
+	spill_trial_undone(trial, !left, placement_of(access, site), now, now - start);
+}
+
+static void keep(struct trial_list *list)
+{
+	for (unsigned i = 0; i < list->all.count; i++)
+		if (is_moved(list, i))
+			chunk_of(list, i)->displaced = false;
+	spill_trial_kept(trial);
+}
+
+static void take_step(enum spill_trial_step step, const struct spill_launch_access *access, uint64_t site)
+{
+	struct trial_list list;
+	if (step == SPILL_TRIAL_NOTHING)
+		return;
+	if (!make_list(&list, access))
+		list.all.count = 0; /* nothing can be chosen, or is to be undone */
+	if (step == SPILL_TRIAL_PROPOSE)
+		propose(&list, access, site);
+	else if (step == SPILL_TRIAL_UNDO)
+		undo(&list, access, site);
+	else
+		keep(&list);
+	free_list(&list);
+}
 
 static void note_better(void)
 {
 	char text[256];
-	if (trial->kept == noted || trial->phase != SPILL_TRIAL_RESTS || note_count == MOST_NOTES)
+	if (trial->kept <= trial->noted || trial->phase != SPILL_TRIAL_RESTS || note_count == MOST_NOTES)
 		return;
-	noted = trial->kept;
+	trial->noted = trial->kept;
 	note_count++;
 	snprintf(
 	    text, sizeof(text),
 	    "memory that a graph uses little is on the host now, in place of memory that it uses more: a "
 	    "launch takes %llu us, before it took %llu (movable.follow)",
-	    (unsigned long long)trial->base_ns / 1000, (unsigned long long)first_ns / 1000);
+	    (unsigned long long)trial->base_ns / 1000, (unsigned long long)trial->first_ns / 1000);
 	spill_note("follow", text);
-}
-
-/* pre: the mover is held, too */
-static void take_step(enum spill_trial_step step, const struct spill_launch_access *access)
-{
-	struct spill_chunked *any = spill_chunk_list_allocation(access);
-	struct spill_chunk_list list;
-	if (!any || !spill_movable_may_move(any->base.backend, any->base.device))
-		return;
-	bool listed = spill_chunk_list_make(&list, any->base.device, access);
-	struct spill_trial_chunk *chunks = listed ? calloc(list.count + 1, sizeof(*chunks)) : NULL;
-	if (chunks) {
-		fill_chunks(&list, chunks);
-		if (step == SPILL_TRIAL_UNDO) {
-			choose_moved(chunks, list.count);
-			uint64_t ns = exchange_chunks(&list, chunks, any);
-			spill_trial_undone(trial, ns ? placement_of(access) : 0, spill_clock_ns());
-		} else if (spill_trial_choose(trial, chunks, list.count, spill_clock_ns())) {
-			first_ns = first_ns ? first_ns : trial->base_ns;
-			uint64_t ns = exchange_chunks(&list, chunks, any);
-			spill_trial_begun(trial, ns ? placement_of(access) : 0, spill_clock_ns(), ns);
-		}
-	}
-	free(chunks);
-	spill_chunk_list_free(&list);
 }
 
 static uint64_t before(const struct spill_launch_access *access)
 {
-	uint64_t placement = placement_of(access), now = spill_clock_ns();
-	enum spill_trial_step step = spill_trial_next(trial, access->site, placement, now);
+	uint64_t site = site_of(access), placement = placement_of(access, site), now = spill_clock_ns();
+	enum spill_trial_step step = spill_trial_next(trial, site, placement, now);
 	if (step != SPILL_TRIAL_NOTHING && spill_mover_trylock()) {
-		take_step(step, access);
+		take_step(step, access, site);
+		if (step == SPILL_TRIAL_KEEP) /* the next trial follows at once */
+			take_step(spill_trial_next(trial, site, placement, now), access, site);
 		spill_mover_unlock();
-		placement = placement_of(access);
+		placement = placement_of(access, site);
 	}
 	/* Nothing else moves memory while launches are compared. */
-	if (trial->site == access->site && trial->phase != SPILL_TRIAL_RESTS)
+	if (spill_trial_compares(trial, site))
 		spill_chunked_hold(now + HOLD_NS + 2 * trial->base_ns);
 	note_better();
-	return spill_trial_wants_sample(trial, access->site) ? placement : 0;
+	return spill_trial_wants_sample(trial, site) ? placement : 0;
 }
 
 uint64_t spill_trial_before(const struct spill_launch_access *access)
@@ -185,5 +254,4 @@ void spill_trial_reset(void)
 	if (trial)
 		*trial = (struct spill_placement_trial){0};
 	note_count = 0;
-	noted = first_ns = 0;
 }

@@ -56,6 +56,20 @@ static bool take_spare(CUcontext context, CUevent *event)
 	return false;
 }
 
+/* The context of the spare has ended, and the event with it. pre: the caller has taken the slot */
+static bool is_spare_dead(const struct spare *spare)
+{
+	struct spill_context_hold hold;
+	CUcontext context = atomic_load(&spare->context);
+	if (spill_context_dead(&spill_backend_cuda, 0, context, spare->generation))
+		return true;
+	if (!spill_context_hold(&hold, &spill_backend_cuda, 0, context, spare->generation))
+		return false; /* until it is known */
+	bool dead = spill_cuda_query_event(spare->event) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	spill_context_release(&hold);
+	return dead;
+}
+
 /* Takes an empty slot, or a slot of an ended context. NULL if all are in use. */
 static struct spare *take_free_slot(void)
 {
@@ -65,7 +79,7 @@ static struct spare *take_free_slot(void)
 	for (struct spare *spare = spares; spare < spares + SPARES; spare++) {
 		if (!take_slot(spare, FULL))
 			continue;
-		if (spill_cuda_query_event(spare->event) == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		if (is_spare_dead(spare))
 			return spare;
 		atomic_store(&spare->state, FULL);
 	}

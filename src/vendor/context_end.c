@@ -40,45 +40,63 @@ static bool is_held(const void *context)
 	return sum;
 }
 
-/* Either this thread sees the other's hold, or that one sees the end: both write before they read. */
+/*
+ * Either this thread sees the other's hold, or that one sees the end: both write before they read. The
+ * program's call is no cancellation point, and a sleep is.
+ */
 static void wait_for_holds(const void *context)
 {
-	for (uint64_t begin = spill_clock_ns(); is_held(context);) {
-		if (spill_clock_ns() - begin > HOLD_MOST_NS)
-			return;
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	for (uint64_t begin = spill_clock_ns(); is_held(context) && spill_clock_ns() - begin < HOLD_MOST_NS;)
 		spill_clock_sleep(HOLD_POLL_NS);
-	}
+	pthread_setcancelstate(cancel, NULL);
 }
 
-bool spill_context_hold(const struct spill_backend *backend, int device, const void *context,
-                        uint64_t made_in)
+bool spill_context_hold(struct spill_context_hold *hold, const struct spill_backend *backend, int device,
+                        const void *context, uint64_t made_in)
 {
+	hold->context = context;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
 	atomic_fetch_add(holds_of(context), 1);
 	if (!spill_context_ending(backend, device, context, made_in))
 		return true;
-	spill_context_release(context);
+	spill_context_release(hold);
 	return false;
 }
 
-void spill_context_release(const void *context)
+void spill_context_release(const struct spill_context_hold *hold)
 {
-	atomic_fetch_sub(holds_of(context), 1);
+	atomic_fetch_sub(holds_of(hold->context), 1);
+	pthread_setcancelstate(hold->cancel, NULL);
+}
+
+/* The end is in progress from here on, and covers all objects. Returns its place. */
+static unsigned publish(const struct spill_context_end *end)
+{
+	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&in_progress, 1);
+	unsigned slot = atomic_load(&generation) % ENDS;
+	for (unsigned i = 0; i < ENDS && ends[slot].in_progress; i++)
+		slot = (slot + 1) % ENDS;
+	ends[slot].end = *end;
+	ends[slot].in_progress = true;
+	pthread_mutex_unlock(&lock);
+	return slot;
 }
 
 struct spill_context_end spill_context_end_begin(const struct spill_backend *backend, int device,
                                                  const void *context)
 {
-	struct spill_context_end end = {.backend = backend, .device = device, .context = context};
-	pthread_mutex_lock(&lock);
-	atomic_fetch_add(&in_progress, 1);
-	end.generation = atomic_fetch_add(&generation, 1);
-	end.slot = end.generation % ENDS;
-	for (unsigned i = 0; i < ENDS && ends[end.slot].in_progress; i++)
-		end.slot = (end.slot + 1) % ENDS;
-	ends[end.slot].end = end;
-	ends[end.slot].in_progress = true;
-	pthread_mutex_unlock(&lock);
+	struct spill_context_end end = {
+	    .backend = backend, .device = device, .context = context, .generation = UINT64_MAX};
+	end.slot = publish(&end);
+	/* Those who hold the context may still make objects in it, and the end covers these, too. */
 	wait_for_holds(context);
+	pthread_mutex_lock(&lock);
+	end.generation = atomic_fetch_add(&generation, 1);
+	ends[end.slot].end = end;
+	pthread_mutex_unlock(&lock);
 	return end;
 }
 

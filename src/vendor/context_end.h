@@ -37,15 +37,20 @@ uint64_t spill_context_generation(void);
 struct spill_context_end spill_context_end_begin(const struct spill_backend *backend, int device,
                                                  const void *context);
 
+struct spill_context_hold {
+	const void *context;
+	int cancel; /* the thread is not cancelled meanwhile */
+};
+
 /*
- * Holds an object of a context for calls of the vendor: the end of the context waits for
- * spill_context_release. False: the context is ending, and the object may be gone. A look alone is
- * not enough, because another thread may begin and finish the end after it. pre: this thread holds no
- * other context, and does not end one meanwhile
+ * Holds a context for calls of the vendor with an object in it that was made in `generation`, or is
+ * made now (UINT64_MAX): the end of the context waits for spill_context_release. False: the context is
+ * ending, the object may be gone, and nothing is held. A look alone is not enough, because another
+ * thread may begin and finish the end after it. pre: this thread does not end a context meanwhile
  */
-bool spill_context_hold(const struct spill_backend *backend, int device, const void *context,
-                        uint64_t generation);
-void spill_context_release(const void *context);
+bool spill_context_hold(struct spill_context_hold *hold, const struct spill_backend *backend, int device,
+                        const void *context, uint64_t generation);
+void spill_context_release(const struct spill_context_hold *hold);
 
 /* `undone`: the vendor refused, or the reference was not the last one. */
 void spill_context_end_finish(const struct spill_context_end *end, bool undone);

@@ -57,10 +57,22 @@ static bool is_event_gone(const struct spill_placement *placement)
 }
 
 /* While the event's context ends, the event may not exist any more. */
-static bool hold_event(const struct spill_placement *placement)
+static bool hold_event(struct spill_context_hold *hold, const struct spill_placement *placement)
 {
-	return spill_context_hold(placement->backend, placement->event_device, placement->event_context,
+	return spill_context_hold(hold, placement->backend, placement->event_device, placement->event_context,
 	                          placement->event_generation);
+}
+
+/* Waits for the owner's work. False: its context ends, or is dead. */
+static bool wait_for_owner(const struct spill_placement *placement)
+{
+	struct spill_context_hold hold;
+	const struct spill_backend *backend = placement->backend;
+	if (!spill_context_hold(&hold, backend, placement->device, placement->context, 0))
+		return false;
+	bool done = !spill_deferred_wait(backend, placement->device, placement->context);
+	spill_context_release(&hold);
+	return done;
 }
 
 /*
@@ -70,25 +82,27 @@ static bool hold_event(const struct spill_placement *placement)
 static bool may_release(const struct spill_placement *placement, bool may_wait)
 {
 	const struct spill_backend *backend = placement->backend;
+	struct spill_context_hold hold;
 	if (!placement->event)
-		return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
-	if (!hold_event(placement))
+		return may_wait && wait_for_owner(placement);
+	if (!hold_event(&hold, placement))
 		return false;
 	bool passed =
 	    !is_event_gone(placement) &&
 	    backend->events->passed(placement->event_device, placement->event_context, placement->event);
-	spill_context_release(placement->event_context);
+	spill_context_release(&hold);
 	return passed;
 }
 
 /* Destroys the event of a placement, given as a copy: the placement itself may be in use again. */
 static void destroy_event(const struct spill_placement *copy)
 {
-	if (!copy->event || copy->event_ended || !hold_event(copy))
+	struct spill_context_hold hold;
+	if (!copy->event || copy->event_ended || !hold_event(&hold, copy))
 		return;
 	if (!is_event_gone(copy))
 		copy->backend->events->destroy(copy->event_device, copy->event_context, copy->event);
-	spill_context_release(copy->event_context);
+	spill_context_release(&hold);
 }
 
 /* Keeps a placement for the next request. The caller destroys its event. pre: locked */

@@ -87,17 +87,21 @@ TEST(an_end_waits_for_those_who_hold_the_context)
 	uint64_t before = spill_context_generation();
 	atomic_bool ended = false;
 	pthread_t thread;
-	assert_true(spill_context_hold(&vendor, 0, &contexts[0], before));
+	struct spill_context_hold hold, late;
+	assert_true(spill_context_hold(&hold, &vendor, 0, &contexts[0], before));
 	pthread_create(&thread, NULL, end_it, &ended);
 	while (!spill_context_ending(&vendor, 0, &contexts[0], before))
 		sched_yield();
-	assert_false(spill_context_hold(&vendor, 0, &contexts[0], before));
+	assert_false(spill_context_hold(&late, &vendor, 0, &contexts[0], before));
 	for (unsigned i = 0; i < 100; i++)
 		sched_yield();
 	assert_false(atomic_load(&ended));
-	spill_context_release(&contexts[0]);
+	uint64_t meanwhile = spill_context_generation(); /* of an object that the holder makes now */
+	spill_context_release(&hold);
 	pthread_join(thread, NULL);
 	assert_true(atomic_load(&ended));
+	assert_true(spill_context_dead(&vendor, 0, &contexts[0], meanwhile));
+	assert_false(spill_context_dead(&vendor, 0, &contexts[0], spill_context_generation()));
 }
 
 /* However many come and go meanwhile. */
