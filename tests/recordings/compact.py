@@ -320,4 +320,5 @@ def main():
         writer.period(phase, times, options.repeat, phase.runs[0][-1])
 
 
-main()
+if __name__ == "__main__":
+    main()

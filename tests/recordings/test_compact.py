@@ -1,5 +1,6 @@
-"""compact.py, on recordings whose period, times and sides are known. usage: test_compact.py COMPACT.PY"""
+"""compact.py and gap.py, on recordings whose period, times and sides are known. usage: test_compact.py COMPACT.PY"""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,39 @@ class Compact(unittest.TestCase):
     def test_what_does_not_repeat_is_refused(self):
         lines = recording(in_place=True).splitlines(keepends=True)
         self.compact("".join(lines[:5]), status=1)
+
+
+class Gap(unittest.TestCase):
+    """The parts of a period with auto: 275 us on the device, 800 more if its memory is on the host, and what exchanges take."""
+
+    def parts(self, auto):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder) / name for name in ("off", "on", "auto")]
+            for path, text in zip(paths, (recording(in_place=True), recording(in_place=False), auto)):
+                path.write_text(text, encoding="ascii")
+            gap = pathlib.Path(COMPACT).with_name("gap.py")
+            done = subprocess.run([sys.executable, gap, "true", *paths], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [float(figure) for figure in re.findall(r"\d+\.\d", done.stdout.splitlines()[0])]
+
+    def test_on_the_device(self):
+        whole, device, in_place, moved, rest = self.parts(recording(in_place=False))
+        self.assertEqual((whole, device, in_place, moved, rest), (0.3, 0.3, 0.0, 0.0, 0.0))
+
+    def test_in_place(self):
+        whole, device, in_place, moved, rest = self.parts(recording(in_place=True))
+        self.assertEqual((whole, device, in_place, moved, rest), (1.1, 0.3, 0.8, 0.0, 0.0))
+
+    def test_an_exchange_and_a_wait(self):
+        """An exchange of 2 ms before the second launch of each period of 3.3 ms. One that brought nothing took no time."""
+        lines = []
+        for line in recording(in_place=False, more_us=3000).splitlines():
+            words = line.split()
+            if words[0] == "L" and words[3] == "2":
+                lines += [f"X {words[2]} 1 90 29 64 64 64 10 2000 0", f"X {words[2]} 1 90 29 64 64 0 10 500 0"]
+            lines.append(line)
+        whole, device, in_place, moved, rest = self.parts("\n".join(lines) + "\n")
+        self.assertEqual((whole, device, in_place, moved, rest), (3.3, 0.3, 0.0, 2.0, 1.0))
 
 
 unittest.main()
