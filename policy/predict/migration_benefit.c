@@ -23,6 +23,9 @@
 #define OUTLIERS_AT_MOST 3
 /* Longer than any launch. Times up to it can be multiplied by 2^20. */
 #define LONGEST_NS (3600ull * 1000000000)
+/* The cost of copies is forgotten after that time. */
+#define DOUBT_NS (10ull * 1000000000)
+#define DOUBT_MOST_NS (600ull * 1000000000)
 #define MIB (1ull << 20)
 #define KIB_MOST (1ull << 40)
 
@@ -155,6 +158,22 @@ void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t by
 		sample = spill_min(sample, benefit->copy_ns_per_mib * 3 / 2);
 	unsigned divisor = weigh_sample(&benefit->copies, benefit->copy_ns_per_mib, &sample);
 	approach(&benefit->copy_ns_per_mib, sample, divisor);
+	benefit->forget_ns = 0;
+}
+
+void spill_benefit_doubt_copies(struct spill_migration_benefit *benefit, uint64_t now_ns)
+{
+	if (spill_benefit_copy_cost(benefit) <= SPILL_BENEFIT_COPY_NS_PER_MIB)
+		return;
+	if (!benefit->forget_ns) {
+		benefit->doubted_ns = spill_max(benefit->doubted_ns, DOUBT_NS);
+		benefit->forget_ns = now_ns + benefit->doubted_ns;
+	} else if (now_ns >= benefit->forget_ns) {
+		benefit->copy_ns_per_mib = 0;
+		benefit->copies = (struct spill_benefit_samples){0};
+		benefit->forget_ns = 0;
+		benefit->doubted_ns = spill_min(2 * benefit->doubted_ns, DOUBT_MOST_NS);
+	}
 }
 
 uint64_t spill_benefit_excess(const struct spill_migration_benefit *benefit, uint16_t site)

@@ -40,6 +40,7 @@ struct spill_migration_benefit {
 	struct spill_site_chunk_costs pairs;
 	uint64_t copy_ns_per_mib; /* measured; 0: SPILL_BENEFIT_COPY_NS_PER_MIB */
 	struct spill_benefit_samples copies;
+	uint64_t forget_ns, doubted_ns; /* spill_benefit_doubt_copies: when, and how long; 0: unknown */
 };
 
 /*
@@ -88,6 +89,13 @@ uint64_t spill_benefit_chunk_excess(const struct spill_migration_benefit *benefi
  */
 uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, uint16_t site,
                                 uint64_t on_host, uint64_t excess_ns);
+
+/*
+ * By what copies cost, memory stays on the host. Without exchanges the cost is not measured again,
+ * and the link may only have been busy. So it is forgotten some time after the last sample, each
+ * time later: 10 s at first, 10 minutes at most. A cost below the default is kept.
+ */
+void spill_benefit_doubt_copies(struct spill_migration_benefit *benefit, uint64_t now_ns);
 
 /* ns to bring a MiB to the device. */
 uint64_t spill_benefit_copy_cost(const struct spill_migration_benefit *benefit);

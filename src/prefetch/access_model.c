@@ -26,8 +26,12 @@
 #define PROBE_NS (10 * MS)
 /* After this time pending measurements count as lost: no thread uses their contexts any more. */
 #define LOST_NS (1000 * MS)
-/* Smaller exchanges do not tell the cost of a move, and slower ones are outliers. */
+/* Smaller exchanges do not tell the cost of a move. */
 #define MEASURED_BYTES (32ull << 20)
+/*
+ * An exchange that takes longer counts as so many times the usual cost, or as so many times what its
+ * memory cost on the host. The second tells that the exchange did not pay: the link is slow.
+ */
 #define TIMES_USUAL 4
 
 struct model {
@@ -171,6 +175,8 @@ static void fill_advice(struct spill_access_advice *advice, const struct spill_l
 	uint64_t excess_ns = excess_of_access(access, advice->site, now, &worth);
 	advice->busy_ns = busy_time(now);
 	advice->bring = worth;
+	if (!worth)
+		spill_benefit_doubt_copies(&model->benefit, now);
 	advice->timed = !always && (has_unknown_cost(access, advice->site) || needs_probe(now));
 	add_work(spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns));
 }
@@ -247,10 +253,13 @@ void spill_access_model_idle(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_access_model_moved(uint64_t bytes, uint64_t ns)
+void spill_access_model_moved(uint64_t bytes, uint64_t ns, uint64_t excess_ns)
 {
-	if (bytes < MEASURED_BYTES || ns > TIMES_USUAL * (bytes >> 20) * SPILL_BENEFIT_COPY_NS_PER_MIB)
+	uint64_t usual_ns = spill_max(excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
+	if (bytes < MEASURED_BYTES)
 		return;
+	if (ns / (bytes >> 20) > TIMES_USUAL * usual_ns)
+		ns = TIMES_USUAL * usual_ns * (bytes >> 20);
 	pthread_mutex_lock(&lock);
 	spill_benefit_add_copy(&model->benefit, bytes, ns);
 	pthread_mutex_unlock(&lock);

@@ -192,7 +192,7 @@ static bool carry_out(const struct spill_exchange_choice *choice, struct spill_e
 	note_exchange();
 	spill_promote_hold();
 	if (!exchange->fresh)
-		spill_access_model_moved(exchange->came, exchange->ns);
+		spill_access_model_moved(exchange->came, exchange->ns, choice->excess_ns);
 	return true;
 }
 

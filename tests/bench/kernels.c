@@ -29,7 +29,7 @@ struct wide {
 /* Adds the sum of the words to *out. */
 SIM_KERNEL(wide_sum, (u64 ptr, u64 words, u64 out), (ptr, words, out))
 {
-	const struct wide *p = SIM_ADDRESS(const struct wide, ptr);
+	const struct wide *p = SIM_RANGE(const struct wide, ptr, words / 2, 1);
 	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
 
 	SIM_FOR(i, words / 8)
@@ -44,7 +44,7 @@ SIM_KERNEL(wide_sum, (u64 ptr, u64 words, u64 out), (ptr, words, out))
 /* Adds `value` to each word. */
 SIM_KERNEL(wide_add, (u64 ptr, u64 words, u64 value), (ptr, words, value))
 {
-	struct wide *p = SIM_ADDRESS(struct wide, ptr);
+	struct wide *p = SIM_RANGE(struct wide, ptr, words / 2, 1);
 
 	SIM_FOR(i, words / 8)
 	{

@@ -10,6 +10,7 @@
  *	use:N               that for the buffer of that number alone
  *	parts:N:STEPS       that for it, so often, the first 64 MiB part after part of 4 MiB, a kernel each
  *	read:N              a kernel that reads it
+ *	reread:STEPS:TIMES  so often each buffer in turn, a kernel each, that reads every word so many times
  *	extra:N             use by a launch whose parameters are one block of memory
  *	views:N views:N:1   four buffers from N on are filled by one kernel that takes a structure with their addresses by value; in
  *	                    such a block
@@ -18,6 +19,7 @@
  *	capture:MODE:N      begins a capture that uses all buffers from N on, and ends it; buffers below N are used on another stream
  *	                    while it goes on
  *	nodes:N:M           makes a graph of a kernel for each of the buffers from N to before M, one behind the other
+ *	barely:N            from now on kernels of graphs only read the first 4 KiB of that buffer
  *	child:N:M           the same within a graph within a graph
  *	within:N:M          the same as nodes, while another stream captures
  *	copies:N:M          makes a graph that copies buffer N to buffer M, to be launched once
@@ -30,6 +32,7 @@
  *	wait                for all streams
  *	check               every word, by a copy to the host and by a kernel
  *	where:N             where the driver has each 2 MiB of the buffer: `where N ddhh`
+ *	time                `time MS`: of the device, since this word was last said
  *	mark                a small allocation, which the log has a line for
  *
  * Exit status: 0; 1 data wrong; 64 usage.
@@ -47,14 +50,16 @@
 static struct buffer {
 	struct block block;
 	uint64_t added;
+	bool barely;
 } buffers[BUFFERS];
 
 CUcontext movable_context; /* movable_ask.c looks at it */
 static unsigned count;
 static CUstream main_stream, other_stream;
-static CUfunction fill, add, checksum, add_all, fill_views, verify;
+static CUfunction fill, add, checksum, reread, add_all, fill_views, verify;
 static uint64_t *pinned;  /* words that kernels write to, and addresses on their way to the device */
 static CUdeviceptr array; /* BUFFERS addresses on the device */
+static CUevent timed;     /* the last `time` */
 static CUgraphExec exec;
 static CUgraphNode nodes[BUFFERS]; /* kernel nodes of the graph that `nodes` made last */
 static unsigned runs[BUFFERS];     /* how often each buffer is used by a launch of the graph */
@@ -140,6 +145,21 @@ static CUresult read_one(struct buffer *buffer)
 	void *parameters[] = {&buffer->block.address, &words, &out};
 
 	return then_wait(launch(checksum, main_stream, parameters, NULL));
+}
+
+static CUresult read_again(uint64_t steps, uint64_t times)
+{
+	uint64_t out = (uintptr_t)pinned;
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint64_t i = 0; i < steps && !result; i++)
+		for (unsigned n = 0; n < count && !result; n++) {
+			uint64_t words = buffers[n].block.bytes / 8;
+			void *parameters[] = {&buffers[n].block.address, &words, &times, &out};
+
+			result = launch(reread, main_stream, parameters, NULL);
+		}
+	return then_wait(result);
 }
 
 static CUresult use_by_extra(struct buffer *buffer)
@@ -232,11 +252,13 @@ static CUresult capture(int mode, unsigned from)
 static CUresult kernel_node(CUgraph graph, const CUgraphNode *after, unsigned n, CUgraphNode *node,
                             CUgraphExec changes)
 {
-	uint64_t words = buffers[n].block.bytes / 8, one = 1;
-	void *parameters[] = {&buffers[n].block.address, &words, &one};
-	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {add, 4, 1, 1, 64, 1, 1, 0, parameters, NULL, NULL, NULL};
+	const bool barely = buffers[n].barely;
+	uint64_t words = barely ? 512 : buffers[n].block.bytes / 8, one = 1, out = (uintptr_t)pinned;
+	void *parameters[] = {&buffers[n].block.address, &words, barely ? &out : &one};
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {
+	    barely ? checksum : add, 4, 1, 1, 64, 1, 1, 0, parameters, NULL, NULL, NULL};
 
-	runs[n]++;
+	runs[n] += !barely;
 	return changes ? cuGraphExecKernelNodeSetParams_v2(changes, *node, &kernel)
 	               : cuGraphAddKernelNode_v2(node, graph, after, after ? 1 : 0, &kernel);
 }
@@ -395,6 +417,23 @@ static CUresult check(void)
 	return result;
 }
 
+static CUresult tell_time(void)
+{
+	CUevent now;
+	float ms = 0;
+	CUresult result = cuEventCreate(&now, 0);
+
+	if (!result)
+		result = cuEventRecord(now, main_stream);
+	if (!result)
+		result = cuEventSynchronize(now);
+	if (!result && timed)
+		result = cuEventElapsedTime(&ms, timed, now);
+	printf("time %.3f\n", (double)ms);
+	timed = now;
+	return result;
+}
+
 /* -- words ----------------------------------------------------------------------------------------------- */
 
 static CUresult word(const char *word, const char *first, uint64_t number, uint64_t second)
@@ -412,6 +451,8 @@ static CUresult word(const char *word, const char *first, uint64_t number, uint6
 		return use_parts(buffer, second);
 	if (!strcmp(word, "read"))
 		return read_one(buffer);
+	if (!strcmp(word, "reread"))
+		return read_again(number, second);
 	if (!strcmp(word, "extra"))
 		return use_by_extra(buffer);
 	if (!strcmp(word, "views"))
@@ -434,6 +475,12 @@ static CUresult word(const char *word, const char *first, uint64_t number, uint6
 		return cuCtxSynchronize();
 	if (!strcmp(word, "check"))
 		return check();
+	if (!strcmp(word, "time"))
+		return tell_time();
+	if (!strcmp(word, "barely")) {
+		buffer->barely = true;
+		return CUDA_SUCCESS;
+	}
 	if (!strcmp(word, "mark"))
 		return cuMemAlloc_v2(&small, 512);
 	if (strcmp(word, "where"))
@@ -448,7 +495,8 @@ static bool begin(const char *kernels)
 		const char *name;
 		CUfunction *function;
 	} functions[] = {{"fill", &fill},       {"add", &add},       {"checksum", &checksum},
-	                 {"add_all", &add_all}, {"verify", &verify}, {"fill_views", &fill_views}};
+	                 {"add_all", &add_all}, {"verify", &verify}, {"fill_views", &fill_views},
+	                 {"reread", &reread}};
 	CUmodule module;
 	void *memory;
 

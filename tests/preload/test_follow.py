@@ -1,6 +1,7 @@
 """Residency follows use: what a launch is about to use comes to the device first, what is needed last makes way.
 
-On the simulator, whose kernels are as fast on host memory as on the device's: `auto` has no reason to move there."""
+On the simulator, whose kernels are as fast on host memory as on the device's: `auto` has no reason to move there, but with a
+model of time (class Timed)."""
 import collections
 import re
 import unittest
@@ -19,9 +20,9 @@ class FollowCase(Case):
              # However slow the machine is, a kernel that ends is waited for.
              "SPILL_MOVABLE_WAIT": "10s", "SPILL_MOVABLE_FOLLOW": "on"}
 
-    def program(self, words, *, preload=True, **variables):
+    def program(self, words, *, preload=True, vram="256MiB", **variables):
         self.log.unlink(missing_ok=True)
-        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *words.split()], preload=preload, vram="256MiB",
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *words.split()], preload=preload, vram=vram,
                                 **{**self.usual, **variables})
         self.all_right(done)
         if preload:
@@ -277,10 +278,8 @@ class Graphs(FollowCase):
 
     def test_a_trial_moves_and_undoes(self):
         """With auto: no exchange can serve a graph that names all memory, so chunks of the larger buffers are tried on the host."""
-        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *f"make:6:16 make:9:18 nodes:0:15 mark {'graph:1 wait ' * 12} mark check".split()],
-                                vram="512MiB", **self.usual | {"SPILL_MOVABLE_FOLLOW": "auto", "SPILL_DEVICE_LIMIT": "210MiB",
-                                                               "SPILL_MOVABLE_CHUNK": "8MiB"})
-        self.all_right(done)
+        self.program(f"make:6:16 make:9:18 nodes:0:15 mark {'graph:1 wait ' * 12} mark check", vram="512MiB",
+                     SPILL_MOVABLE_FOLLOW="auto", SPILL_DEVICE_LIMIT="210MiB", SPILL_MOVABLE_CHUNK="8MiB")
         self.assertGreater(self.at_marks()[0], 0, "no trial")
         self.assertLessEqual(self.checked_records()[-1]["peak"]["device_bytes"], 210 * MIB)
 
@@ -350,6 +349,40 @@ class Graphs(FollowCase):
         before, after = self.came("nodes:0:3 other")
         self.assertEqual(before, after)
         self.assertLessEqual({1, 2}, self.came("nodes:0:3 other update:1:4")[1])
+
+
+class Timed(FollowCase):
+    """On a device whose memory is eight times as fast as its link. Times are the model's, and compared within one run."""
+    usual = FollowCase.usual | {"SPILL_MOVABLE_FOLLOW": "auto", "SPILL_SIM_TIME": "device:4GiB,link:512MiB,launch:10"}
+    large = {"vram": "512MiB", "SPILL_MOVABLE_CHUNK": "8MiB"}
+
+    def times(self, made, step, count, end="", **variables):
+        """ms of each of so many steps, and what the program printed."""
+        done = self.program(f"{made} time {f'{step} time ' * count} {end} check", **variables)
+        return [float(ms) for ms in re.findall(r"^time ([0-9.]+)$", done.stdout, re.MULTILINE)][1:], done
+
+    def test_what_is_read_again_comes(self):
+        """Each sweep reads every byte 32 times: in place that takes far longer than the exchange."""
+        times, _ = self.times(MAKE, "reread:1:32", 6)
+        self.assertGreater(self.moved("promote"), 0)
+        self.assertLess(2 * min(times[1:]), times[0], times)
+
+    def test_what_is_read_once_is_left(self):
+        """Each sweep reads every byte once: an exchange costs more than that, which the first exchanges tell."""
+        self.program(f"make:6:32 {'mark reread:1:1 ' * 12} mark check", SPILL_DEVICE_LIMIT="162MiB",
+                     SPILL_SIM_TIME="device:16GiB,link:2GiB", **self.large)
+        self.assertGreater(self.deficit(), 0)
+        self.assertFalse(any(self.at_marks()[6:]), self.at_marks())
+
+    def test_a_graph_gives_what_it_hardly_reads_for_what_it_reads(self):
+        """Weights are on the host. The newest allocation is named whole, and 4 KiB of it are read: trials exchange them."""
+        look = " ".join(f"where:{n}" for n in range(13))
+        times, done = self.times(f"make:12:8 make:1:160 barely:12 nodes:0:13 {look}", "graph:1", 24, look,
+                                 SPILL_DEVICE_LIMIT="226MiB", **self.large)
+        self.assertEqual(self.where(done, 0)[0], "hhhh")
+        self.assertEqual([self.where(done, n)[1] for n in range(12)], ["dddd"] * 12)
+        self.assertIn("h", self.where(done, 12)[1])
+        self.assertLess(2 * min(times[1:]), times[0], times)
 
 
 class Nothing(FollowCase):

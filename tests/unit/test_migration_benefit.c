@@ -399,6 +399,33 @@ TEST(slow_moves_now_and_then_are_no_verdict)
 	}
 }
 
+/* A cost by which nothing moves is not measured any more, so it is forgotten, each time later. */
+TEST(a_cost_that_stops_all_moves_is_doubted)
+{
+	uint64_t now = 1000 * MS, pause = 10000 * MS;
+	reuse.copy_ns_per_mib = 0;
+	for (unsigned round = 0; round < 3; round++, pause *= 2) {
+		for (unsigned i = 0; i < 3; i++)
+			spill_benefit_add_copy(&reuse, 64 * MIB, 64 * MS);
+		near(spill_benefit_copy_cost(&reuse), MS);
+		spill_benefit_doubt_copies(&reuse, now);
+		spill_benefit_doubt_copies(&reuse, now += pause - 1);
+		near(spill_benefit_copy_cost(&reuse), MS);
+		/* A new sample confirms it. */
+		spill_benefit_add_copy(&reuse, 64 * MIB, 64 * MS);
+		spill_benefit_doubt_copies(&reuse, now += 1);
+		spill_benefit_doubt_copies(&reuse, now += pause - 1);
+		near(spill_benefit_copy_cost(&reuse), MS);
+		spill_benefit_doubt_copies(&reuse, now += 1);
+		assert_true(spill_benefit_copy_cost(&reuse) == SPILL_BENEFIT_COPY_NS_PER_MIB);
+	}
+	/* What allows moves is kept. */
+	spill_benefit_add_copy(&reuse, GIB, 4 * MS);
+	for (unsigned i = 0; i < 9; i++)
+		spill_benefit_doubt_copies(&reuse, now += 1000000 * MS);
+	assert_true(spill_benefit_copy_cost(&reuse) < SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
 /* One kernel, three operands: read again and again, read once, not at all. */
 TEST(operands_are_told_apart)
 {
@@ -444,6 +471,7 @@ TEST(any_numbers_do)
 		spill_benefit_add_use(&reuse, site, one, other);
 		spill_benefit_add_use(&reuse, site, 0, numbers[i >> 6]);
 		spill_benefit_add_copy(&reuse, one, other);
+		spill_benefit_doubt_copies(&reuse, numbers[i >> 6]);
 		assert_true(spill_benefit_copy_cost(&reuse) > 0);
 		assert_true(spill_benefit_copy_cost(&reuse) < 1ull << 60);
 		assert_true(spill_benefit_excess(&reuse, site) < 1ull << 60);

@@ -92,19 +92,14 @@ static unsigned number_of(const char *variable, unsigned most, unsigned otherwis
 	return (unsigned)number;
 }
 
-static void room_of(const char *text)
+/* Sizes by word, such as `module:2MiB,stream:1MiB`. A word that is not listed keeps its size. */
+static void sizes_of(const char *variable, const char *const *words, size_t count, const char *want,
+                     uint64_t *sizes)
 {
-	static const char *const words[] = {
-	    [SIM_ROOM_MODULE] = "module", [SIM_ROOM_FUNCTION] = "function", [SIM_ROOM_STREAM] = "stream",
-	    [SIM_ROOM_EVENT] = "event",   [SIM_ROOM_EXEC] = "exec",         [SIM_ROOM_THREADS] = "threads"};
-	const size_t count = sizeof(words) / sizeof(*words);
+	const char *text = getenv(variable);
 	char copy[512];
 
-	_Static_assert(sizeof(words) / sizeof(*words) == sizeof(config.room) / sizeof(*config.room),
-	               "all of them");
-	if (!text)
-		return;
-	snprintf(copy, sizeof(copy), "%s", text);
+	snprintf(copy, sizeof(copy), "%s", text ? text : "");
 	char *place = NULL;
 	for (char *word = strtok_r(copy, ", ", &place); word; word = strtok_r(NULL, ", ", &place)) {
 		char *colon = strchr(word, ':');
@@ -115,10 +110,34 @@ static void room_of(const char *text)
 		while (i < count && strcmp(word, words[i]))
 			i++;
 		if (!colon || i == count)
-			refuse_value("SPILL_SIM_ROOM", text,
-			             "some of module function stream event exec threads, each with :SIZE");
-		config.room[i] = parse_size("SPILL_SIM_ROOM", colon + 1);
+			refuse_value(variable, text, want);
+		sizes[i] = parse_size(variable, colon + 1);
 	}
+}
+
+static void room_of(void)
+{
+	static const char *const words[] = {
+	    [SIM_ROOM_MODULE] = "module", [SIM_ROOM_FUNCTION] = "function", [SIM_ROOM_STREAM] = "stream",
+	    [SIM_ROOM_EVENT] = "event",   [SIM_ROOM_EXEC] = "exec",         [SIM_ROOM_THREADS] = "threads"};
+	const size_t count = sizeof(words) / sizeof(*words);
+
+	_Static_assert(sizeof(words) / sizeof(*words) == sizeof(config.room) / sizeof(*config.room),
+	               "all of them");
+	sizes_of("SPILL_SIM_ROOM", words, count,
+	         "some of module function stream event exec threads, each with :SIZE", config.room);
+}
+
+static void time_of(void)
+{
+	static const char *const words[] = {"device", "link", "launch"};
+	uint64_t sizes[] = {0, 0, 0};
+
+	sizes_of("SPILL_SIM_TIME", words, sizeof(words) / sizeof(*words),
+	         "some of device:SIZE link:SIZE (bytes a second) launch:MICROSECONDS", sizes);
+	config.time_device = sizes[0];
+	config.time_link = sizes[1];
+	config.time_launch = sizes[2];
 }
 
 /*
@@ -228,7 +247,8 @@ static void load_config(void)
 	config.queue = number_of("SPILL_SIM_QUEUE", 1 << 20, 1022);
 	config.jitter = number_of("SPILL_SIM_JITTER", 1000000, 0);
 	config.node = (int)number_of("SPILL_SIM_NODE", 1023, 0);
-	room_of(getenv("SPILL_SIM_ROOM"));
+	room_of();
+	time_of();
 	config.verbose = verbose && *verbose && strcmp(verbose, "0");
 	caps_of(getenv("SPILL_SIM_CAPS"));
 	rules_of(getenv("SPILL_SIM_FAIL"));

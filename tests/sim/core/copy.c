@@ -77,6 +77,8 @@ static void copy_now(void *data)
 {
 	const struct copy *copy = data;
 
+	time_copy(copy->about.to.address, copy->about.from.address, copy->width * copy->rows * copy->slices,
+	          guard_device());
 	copy_box(&copy->to, &copy->from, copy->width, copy->rows, copy->slices);
 }
 

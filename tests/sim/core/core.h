@@ -98,6 +98,12 @@ struct sim_config {
 	unsigned queue;
 	/* SPILL_SIM_JITTER: longest pause in microseconds (jitter.c). 0: no pauses. */
 	unsigned jitter;
+	/*
+	 * SPILL_SIM_TIME: how long work takes at least (time.c), such as
+	 * `device:4GiB,link:512MiB,launch:10`: bytes a second of the device's memory and of the
+	 * link to it, and microseconds a launch. A part that is not listed takes no time.
+	 */
+	uint64_t time_device, time_link, time_launch;
 };
 
 enum sim_room {

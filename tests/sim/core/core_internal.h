@@ -243,6 +243,21 @@ void stream_context_gone(struct sim_context *context); /* pre: nothing is runnin
 void event_context_gone(struct sim_context *context);
 void module_context_gone(struct sim_context *context);
 
+/*
+ * -- time.c: the model of time. Without SPILL_SIM_TIME, work takes no time of its own. ------------
+ *
+ * The thread that runs work calls time_begin before it, and time_end behind it, which waits until
+ * its modelled end and returns that. `nothing`: no work ran. The work itself calls the others.
+ */
+uint64_t time_now(void); /* ns */
+void time_begin(uint64_t start);
+uint64_t time_end(bool nothing);
+void time_launch(void);
+/* A kernel uses the range `times` times. pre of both: sim_memory_lock is not held */
+void time_use(uint64_t address, uint64_t bytes, uint64_t times, int device);
+/* The program's addresses, or the devices'. */
+void time_copy(uint64_t to, uint64_t from, uint64_t bytes, int device);
+
 /* Pauses at random, once in `one_in` calls. pre: no lock is held */
 void jitter(unsigned one_in);
 
@@ -378,6 +393,9 @@ unsigned stream_pending(struct sim_context *context, struct operation **out, uns
 /* Runs work of `context` on this thread. A bad address breaks the context only. */
 void guard_run(struct sim_context *context, work_function run, void *data);
 void guard_off(void); /* the rest of this work is the program's code, whose faults are its own */
-void *guard_reach(uint64_t address); /* called by kernels (kernel.h) */
+/* Both are called by kernels (kernel.h). */
+void *guard_reach(uint64_t address);
+void *guard_range(uint64_t address, uint64_t bytes, uint64_t times);
+int guard_device(void); /* of the work that runs on this thread */
 
 #endif

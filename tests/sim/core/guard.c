@@ -103,3 +103,14 @@ void *guard_reach(uint64_t address)
 	void *own = registered(address);
 	return own ? own : (void *)va_poison();
 }
+
+void *guard_range(uint64_t address, uint64_t bytes, uint64_t times)
+{
+	time_use(address, bytes, times, guard.device);
+	return guard_reach(address);
+}
+
+int guard_device(void)
+{
+	return guard.device;
+}

@@ -13,6 +13,9 @@
  * SIM_KERNEL_WITH_STRUCT(name, struct views, v, words, seed) begins with a structure by value. The
  * structure consists of whole words, and two words follow it.
  * SIM_KERNEL_WITH_LOCAL gives the local memory of a thread, which a GPU's compiler finds by itself.
+ * SIM_RANGE(u64, ptr, words, times) is SIM_ADDRESS for a range that the kernel uses `times` times.
+ * The simulator's model of time counts it (time.c). Not for kernels that wait for the host.
+ * SIM_ROUNDS(times) is 1 on the simulator, where time.c is enough.
  * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first. SIM_VARIABLE(u64, sums)
  * points to it.
  *
@@ -37,6 +40,8 @@ typedef unsigned long long u64;
 	}
 #define SIM_VARIABLE(type, name) (name)
 #define SIM_ADDRESS(type, address) ((type *)(address))
+#define SIM_RANGE(type, address, count, times) ((type *)(address))
+#define SIM_ROUNDS(times) (times)
 #define SIM_FOR(i, count) \
 	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count); \
 	     i += gridDim.x * (u64)blockDim.x)
@@ -52,7 +57,7 @@ typedef unsigned long long u64;
 
 typedef unsigned long long u64;
 
-/* The loader's view of a module. Version 3: parameters follow each other in words of 8 bytes. */
+/* The loader's view of a module. Version 4: parameters follow each other in words of 8 bytes. */
 struct sim_kernel_entry {
 	const char *name;
 	void (*run)(const u64 *parameters);
@@ -73,19 +78,24 @@ struct sim_module_table {
 	void *(**reach)(
 	    /* set by the loader: turns a device address into a pointer, which faults if bad */
 	    uint64_t address);
+	void *(**range)(
+	    /* the same for a range that the kernel uses `times` times, which takes time (time.c) */
+	    uint64_t address, uint64_t bytes, uint64_t times);
 	const struct sim_global_entry *const *globals_start, *const *globals_stop; /* NULL: none */
 };
 
 #ifndef SIM_KERNEL_LOADER /* not for the simulator itself, which needs the types only */
 
 static void *(*sim_reach)(uint64_t address) __attribute__((unused));
+static void *(*sim_range)(uint64_t address, uint64_t bytes, uint64_t times) __attribute__((unused));
 __attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __start_sim_kernels[];
 __attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __stop_sim_kernels[];
 __attribute__((visibility("hidden"), weak)) extern const struct sim_global_entry *const __start_sim_globals[];
 __attribute__((visibility("hidden"), weak)) extern const struct sim_global_entry *const __stop_sim_globals[];
 __attribute__((visibility("default"), weak)) extern const struct sim_module_table sim_module_table;
 __attribute__((visibility("default"), weak)) const struct sim_module_table sim_module_table = {
-    3, __start_sim_kernels, __stop_sim_kernels, &sim_reach, __start_sim_globals, __stop_sim_globals};
+    4,          __start_sim_kernels, __stop_sim_kernels, &sim_reach,
+    &sim_range, __start_sim_globals, __stop_sim_globals};
 
 #define SIM_GLOBAL(type_, name_, count_) \
 	static u64 name_##_address; \
@@ -136,6 +146,8 @@ __attribute__((visibility("default"), weak)) const struct sim_module_table sim_m
 #define SIM_CALL_8(body, p) body(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
 
 #define SIM_ADDRESS(type, address) ((type *)sim_reach(address))
+#define SIM_RANGE(type, address, count, times) ((type *)sim_range(address, (count) * sizeof(type), times))
+#define SIM_ROUNDS(times) 1
 #define SIM_FOR(i, count) for (u64 i = 0; i < (count); i++)
 #define SIM_SPIN() sched_yield()                            /* in a loop that waits for the host */
 #define SIM_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST) /* for the host and other devices */

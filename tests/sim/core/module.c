@@ -107,13 +107,14 @@ static enum sim_status open_path(struct sim_module *module, const char *path)
 {
 	module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	module->table = module->handle ? dlsym(module->handle, "sim_module_table") : NULL;
-	if (!module->table || module->table->version != 3) {
+	if (!module->table || module->table->version != 4) {
 		const char *error = dlerror();
 
 		sim_say("no module: %s", error ? error : "unknown version of kernel.h");
 		return SIM_BAD_IMAGE;
 	}
 	*module->table->reach = guard_reach;
+	*module->table->range = guard_range;
 	return SIM_OK;
 }
 
@@ -414,6 +415,7 @@ static void launch_now(void *data)
 {
 	const struct launch *launch = data;
 
+	time_launch();
 	launch->run(launch->parameter);
 }
 

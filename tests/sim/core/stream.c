@@ -8,7 +8,6 @@
  */
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core_internal.h"
 
@@ -23,7 +22,7 @@ struct operation {
 	bool together; /* of no stream: done when all of `after` are */
 	work_function run;
 	void *data;
-	uint64_t time;
+	uint64_t submitted, time; /* ns; `time`: when it was done */
 	struct operation *next;
 	unsigned afters;
 	struct operation *after[];
@@ -39,6 +38,7 @@ struct sim_stream {
 	unsigned queued; /* counted operations that are not done */
 	uint64_t room;   /* of the device */
 	bool lazy;       /* takes its room with its first work */
+	uint64_t time;   /* when its latest operation was done */
 	atomic_bool closed;
 	struct operation *head, *end; /* not done yet; the queue has a reference */
 	struct operation *last;       /* the newest of all; one reference */
@@ -110,12 +110,18 @@ static void retire_operation(struct sim_stream *stream)
 	pthread_cond_broadcast(&changed);
 }
 
-static uint64_t time_now(void)
+/* The head begins when it is submitted and all before it is done. */
+static uint64_t start_of(const struct sim_stream *stream)
 {
-	struct timespec now;
+	const struct operation *operation = stream->head;
+	uint64_t start = operation->submitted > stream->time ? operation->submitted : stream->time;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	for (unsigned i = 0; i < operation->afters; i++) {
+		uint64_t time = operation_time(operation->after[i]);
+
+		start = time > start ? time : start;
+	}
+	return start;
 }
 
 /* Runs the head. pre: may_run. The lock is released meanwhile. */
@@ -124,13 +130,15 @@ static void run_head(struct sim_stream *stream)
 	struct operation *operation = stream->head;
 
 	operation->running = true;
+	time_begin(start_of(stream));
 	pthread_mutex_unlock(&lock);
-	if (operation->run && (operation->always || !atomic_load(&stream->context->status)))
+	bool runs = operation->run && (operation->always || !atomic_load(&stream->context->status));
+	if (runs)
 		guard_run(stream->context, operation->run, operation->data);
 	free(operation->data);
-	uint64_t time = time_now();
+	uint64_t time = time_end(!runs);
 	pthread_mutex_lock(&lock);
-	operation->time = time;
+	operation->time = stream->time = time;
 	operation->done = true;
 	stream->queued -= operation->counted;
 	for (unsigned i = 0; i < operation->afters; i++)
@@ -229,6 +237,7 @@ static struct operation *append_operation(struct sim_stream *stream, const struc
 	operation->data = what->data;
 	operation->always = what->always;
 	operation->counted = what->counted;
+	operation->submitted = time_now();
 	stream->queued += what->counted;
 	if (stream->head)
 		stream->end->next = operation;

@@ -62,6 +62,7 @@ static void set_now(void *data)
 {
 	const struct set *set = data;
 
+	time_use(set->about.to.address, set->width * set->element * set->rows, 1, guard_device());
 	for (uint64_t row = 0; row < set->rows; row++)
 		set_row(set->to + row * set->pitch, set->value, set->element, set->width);
 }

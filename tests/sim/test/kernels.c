@@ -20,7 +20,7 @@ INLINE u64 pattern(u64 index, u64 seed)
 
 SIM_KERNEL(fill, (u64 ptr, u64 words, u64 seed), (ptr, words, seed))
 {
-	u64 *p = SIM_ADDRESS(u64, ptr);
+	u64 *p = SIM_RANGE(u64, ptr, words, 1);
 
 	SIM_FOR(i, words)
 	p[i] = pattern(i, seed);
@@ -29,7 +29,7 @@ SIM_KERNEL(fill, (u64 ptr, u64 words, u64 seed), (ptr, words, seed))
 /* Adds to *mismatches the number of words that differ from fill with that seed. */
 SIM_KERNEL(verify, (u64 ptr, u64 words, u64 seed, u64 mismatches), (ptr, words, seed, mismatches))
 {
-	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	const u64 *p = SIM_RANGE(const u64, ptr, words, 1);
 	u64 *out = SIM_ADDRESS(u64, mismatches), wrong = 0;
 
 	SIM_FOR(i, words)
@@ -40,7 +40,7 @@ SIM_KERNEL(verify, (u64 ptr, u64 words, u64 seed, u64 mismatches), (ptr, words, 
 
 SIM_KERNEL(add, (u64 ptr, u64 words, u64 value), (ptr, words, value))
 {
-	u64 *p = SIM_ADDRESS(u64, ptr);
+	u64 *p = SIM_RANGE(u64, ptr, words, 1);
 
 	SIM_FOR(i, words)
 	p[i] += value;
@@ -49,7 +49,7 @@ SIM_KERNEL(add, (u64 ptr, u64 words, u64 value), (ptr, words, value))
 /* Adds the sum of the words to *out. */
 SIM_KERNEL(checksum, (u64 ptr, u64 words, u64 out), (ptr, words, out))
 {
-	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	const u64 *p = SIM_RANGE(const u64, ptr, words, 1);
 	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
 
 	SIM_FOR(i, words)
@@ -59,8 +59,8 @@ SIM_KERNEL(checksum, (u64 ptr, u64 words, u64 out), (ptr, words, out))
 
 SIM_KERNEL(copy, (u64 to, u64 from, u64 words), (to, from, words))
 {
-	u64 *t = SIM_ADDRESS(u64, to);
-	const u64 *f = SIM_ADDRESS(const u64, from);
+	u64 *t = SIM_RANGE(u64, to, words, 1);
+	const u64 *f = SIM_RANGE(const u64, from, words, 1);
 
 	SIM_FOR(i, words)
 	t[i] = f[i];
@@ -93,12 +93,26 @@ SIM_KERNEL(hold_fill, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, word
 /* Reads all words `times` times and adds the sum to *out. */
 SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, times, out))
 {
-	const volatile u64 *p = SIM_ADDRESS(const volatile u64, ptr);
+	const volatile u64 *p = SIM_RANGE(const volatile u64, ptr, words, times);
 	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
 
 	for (u64 n = 0; n < times; n++)
 		SIM_FOR(i, words)
 	sum += p[i];
+	SIM_ADD(o, sum);
+}
+
+/* Reads all words `times` times, and adds the sum of the last time to *out. */
+SIM_KERNEL(reread, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, times, out))
+{
+	const volatile u64 *p = SIM_RANGE(const volatile u64, ptr, words, times);
+	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
+
+	for (u64 n = 0; n < SIM_ROUNDS(times); n++) {
+		sum = 0;
+		SIM_FOR(i, words)
+		sum += p[i];
+	}
 	SIM_ADD(o, sum);
 }
 
@@ -134,7 +148,7 @@ SIM_KERNEL(meet, (u64 own, u64 other, u64 round, u64 ptr, u64 words, u64 mine, u
 /* Words of fill from number `first` on: several launches fill parts of a range. */
 SIM_KERNEL(fill_part, (u64 ptr, u64 words, u64 seed, u64 first), (ptr, words, seed, first))
 {
-	u64 *p = SIM_ADDRESS(u64, ptr);
+	u64 *p = SIM_RANGE(u64, ptr, words, 1);
 
 	SIM_FOR(i, words)
 	p[i] = pattern(first + i, seed);
@@ -144,7 +158,7 @@ SIM_KERNEL(fill_part, (u64 ptr, u64 words, u64 seed, u64 first), (ptr, words, se
 SIM_KERNEL(verify_quietly, (u64 ptr, u64 words, u64 seed, u64 first, u64 mismatches),
            (ptr, words, seed, first, mismatches))
 {
-	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	const u64 *p = SIM_RANGE(const u64, ptr, words, 1);
 	u64 *out = SIM_ADDRESS(u64, mismatches), wrong = 0;
 
 	SIM_FOR(i, words)
@@ -157,7 +171,7 @@ SIM_KERNEL(verify_quietly, (u64 ptr, u64 words, u64 seed, u64 first, u64 mismatc
 SIM_KERNEL(verify_part, (u64 ptr, u64 words, u64 seed, u64 first, u64 counts),
            (ptr, words, seed, first, counts))
 {
-	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	const u64 *p = SIM_RANGE(const u64, ptr, words, 1);
 	u64 *out = SIM_ADDRESS(u64, counts), wrong = 0, seen = 0;
 
 	SIM_FOR(i, words)
@@ -212,7 +226,7 @@ SIM_KERNEL(verify_all, (u64 array, u64 count, u64 words, u64 seed, u64 mismatche
 	u64 *out = SIM_ADDRESS(u64, mismatches), wrong = 0;
 
 	for (u64 n = 0; n < count; n++) {
-		const u64 *p = SIM_ADDRESS(const u64, a[n]);
+		const u64 *p = SIM_RANGE(const u64, a[n], words, 1);
 
 		SIM_FOR(i, words)
 		wrong += p[i] != pattern(i, seed + n);
@@ -227,7 +241,7 @@ SIM_KERNEL(fill_all, (u64 array, u64 count, u64 words, u64 seed), (array, count,
 	const u64 *a = SIM_ADDRESS(const u64, array);
 
 	for (u64 n = 0; n < count; n++) {
-		u64 *p = SIM_ADDRESS(u64, a[n]);
+		u64 *p = SIM_RANGE(u64, a[n], words, 1);
 
 		SIM_FOR(i, words)
 		p[i] = pattern(i, seed + n);
@@ -240,7 +254,7 @@ SIM_KERNEL(add_all, (u64 array, u64 count, u64 words, u64 value), (array, count,
 	const u64 *a = SIM_ADDRESS(const u64, array);
 
 	for (u64 n = 0; n < count; n++) {
-		u64 *p = SIM_ADDRESS(u64, a[n]);
+		u64 *p = SIM_RANGE(u64, a[n], words, 1);
 
 		SIM_FOR(i, words)
 		p[i] += value;
@@ -259,7 +273,7 @@ struct views {
 SIM_KERNEL_WITH_STRUCT(fill_views, struct views, v, words, seed)
 {
 	for (u64 n = 0; n < v.count; n++) {
-		u64 *p = SIM_ADDRESS(u64, v.view[n].address);
+		u64 *p = SIM_RANGE(u64, v.view[n].address, words, 1);
 
 		SIM_FOR(i, words)
 		p[i] = pattern(i, seed + n);
@@ -287,7 +301,7 @@ SIM_KERNEL(count_up, (u64 by, u64 out), (by, out))
 /* Keeps 4 KiB per thread in local memory, because no compiler knows the indexes. */
 SIM_KERNEL_WITH_LOCAL(deep, (u64 ptr, u64 words, u64 seed), (ptr, words, seed), DEEP * 8)
 {
-	u64 *p = SIM_ADDRESS(u64, ptr), own[DEEP];
+	u64 *p = SIM_RANGE(u64, ptr, words, 1), own[DEEP];
 
 	for (u64 n = 0; n < DEEP; n++)
 		own[n] = pattern(n, seed);
