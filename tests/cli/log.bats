@@ -431,15 +431,31 @@ begin_following() {
 	ends_with 1
 }
 
-@test "wrong use: two; none; options that are none; what is not there" {
+@test "of nothing in particular: the newest in the default folder, by its name" {
+	run "$spill" log
+	ends_with 1
+	has "spill log: $HOME/.local/state/spill: no log is there"
+	mkdir -p .local/state/spill
+	writer=4711
+	start_line | sed 's/llama-server/old/' >.local/state/spill/old-4711.jsonl
+	touch -d 2001-01-01 .local/state/spill/old-4711.jsonl
+	writer=4712
+	start_line | sed 's/llama-server/new/' >.local/state/spill/new-4712.jsonl
+	echo "no log" >.local/state/spill/newest.jsonl
+	run "$spill" log
+	ends_with 0
+	[ "${lines[0]}" = "==> $HOME/.local/state/spill/new-4712.jsonl <==" ]
+	has "new (pid 4712)"
+	has_not "old"
+	[ "$("$spill" log --json | jq -r '.[0].program')" = new ]
+}
+
+@test "wrong use: two; options that are none; what is not there" {
 	run "$spill" log nothing.jsonl
 	ends_with 1
 	has "No such file"
 	run "$spill" log .
 	ends_with 1
-	run "$spill" log
-	ends_with 2
-	has "which log, folder or process?"
 	run "$spill" log a b
 	ends_with 2
 	run "$spill" log --folow a

@@ -442,10 +442,27 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	[ "$(json devices.jsonl | python3 -c 'import json, sys; print([(one["dev"], one["peak"]["device_bytes"]) for one in json.load(sys.stdin)["runs"][0]["devices"]])')" = "[(0, 4096), (31, 4096), (None, 12288)]" ]
 }
 
-@test "wrong use" {
+@test "without a log: the newest in the default folder; of a process: its own" {
 	run "$spill" report
-	ends_with 2
-	has "which log"
+	ends_with 1
+	[ "$output" = "spill report: $HOME/.local/state/spill: no log is there: name a log, a folder or a process" ]
+	mkdir -p .local/state/spill
+	cp "$data/moves.jsonl" .local/state/spill/moves-1.jsonl
+	cp "$data/run.jsonl" .local/state/spill/llama-server-4711.jsonl
+	touch -d 2001-01-01 .local/state/spill/llama-server-4711.jsonl
+	run "$spill" report
+	has "  log            $HOME/.local/state/spill/moves-1.jsonl:1"
+	has_not "llama-server-4711.jsonl"
+	run "$spill" report 4711
+	ends_with 1
+	has "  log            $HOME/.local/state/spill/llama-server-4711.jsonl:1"
+	[ "$(json 4711 .local/state/spill/moves-1.jsonl | jq '.runs | length')" = 2 ]
+	run "$spill" report 4712
+	ends_with 1
+	has "spill report: 4712: no such file, and no process with that number"
+}
+
+@test "wrong use" {
 	run "$spill" report --jsn x
 	ends_with 2
 	has "unknown option '--jsn'; the nearest is '--json'"

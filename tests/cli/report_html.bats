@@ -178,8 +178,8 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 	run "$spill" report --html
 	ends_with 2
 	run "$spill" report --html page.html
-	ends_with 2
-	has "which log"
+	ends_with 1
+	has "no log is there"
 	run "$spill" report --html page.html --json "$data/run.jsonl"
 	ends_with 2
 	has "one of --json and --html"

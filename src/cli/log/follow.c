@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "find_log.h"
 #include "log_reader.h"
 #include "cli.h"
 #include "small_file.h"
@@ -67,7 +68,7 @@ static bool is_over(const struct log_output *output, const struct log_reading *r
 		return false;
 	if (!output->pid && reading->where != LOG_HERE)
 		return reading->ended || reading->where == LOG_OTHER_BOOT;
-	return has_ended(pid) || (reading->ended && !log_is_open_in(pid, reading->lines.fd));
+	return has_ended(pid) || (reading->ended && !cli_log_is_open_in(pid, reading->lines.fd));
 }
 
 static void read_new_lines(struct log_output *output, struct followed *log)

@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "cli.h"
+#include "find_log.h"
 #include "put.h"
 #include "small_file.h"
 
@@ -130,22 +131,6 @@ static void print_folder(struct log_output *output, const char *path)
 	cli_pieces_free(&pieces);
 }
 
-/* A number that names no file is a pid: finds its log. NULL: none, which was reported. */
-static const char *find_log(struct log_output *output, const char *operand, char path[PATH_MAX])
-{
-	size_t length = strlen(operand);
-
-	if (!length || length > 9 || operand[strspn(operand, "0123456789")] || !access(operand, F_OK))
-		return operand;
-	output->pid = (int)strtol(operand, NULL, 10);
-	if (log_find(output->pid, path))
-		return path;
-	cli_complain("log", operand,
-	             "no such file, and no process with that number has a log open or left one in the "
-	             "default folder");
-	return NULL;
-}
-
 int cli_log(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
@@ -161,11 +146,10 @@ int cli_log(int argc, char **argv)
 	}
 	if (call.over)
 		return call.status;
-	if (call.count != 1)
-		return cli_usage(argv[0], call.count ? "one log, folder or process at a time"
-		                                     : "which log, folder or process? by default logs are in "
-		                                       "~/.local/state/spill");
-	path = find_log(&output, call.operand[0], found);
+	if (call.count > 1)
+		return cli_usage(argv[0], "one log, folder or process at a time");
+	output.many = !call.count; /* which one it is */
+	path = cli_find_log("log", call.count ? call.operand[0] : NULL, &output.pid, found);
 	if (!path)
 		return CLI_FINDINGS;
 	folder = !stat(path, &status) && S_ISDIR(status.st_mode);

@@ -54,10 +54,4 @@ void cli_print_record(FILE *out, const struct spill_record *record);
 void cli_rules_take(const struct spill_record *record);
 void cli_rules_print(FILE *out);
 
-/* find.c: finds the log of a process that runs or has ended. False: none. */
-bool log_find(int pid, char path[PATH_MAX]);
-
-/* True if the process has the log open. */
-bool log_is_open_in(int pid, int fd);
-
 #endif

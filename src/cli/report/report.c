@@ -7,6 +7,7 @@
 #include "amount.h"
 #include "call.h"
 #include "cli.h"
+#include "find_log.h"
 #include "report.h"
 
 const char *cli_text_of(const struct cli_name *name)
@@ -120,9 +121,17 @@ static int report_on(char **paths, uint64_t margin, const struct form *form)
 		trace.data = &stories;
 	}
 	report.summaries.names = &trace.names;
-	for (; *paths; paths++)
-		report.unread |= !cli_trace_read(&trace, *paths);
-	if (form->page && is_log(&report.summaries, form->page))
+	bool any = false;
+	do {
+		char found[PATH_MAX];
+		int pid;
+		const char *path = cli_find_log("report", *paths, &pid, found);
+		any |= path != NULL;
+		report.unread |= !path || !cli_trace_read(&trace, path);
+	} while (*paths && *++paths);
+	if (!any)
+		status = CLI_FINDINGS;
+	else if (form->page && is_log(&report.summaries, form->page))
 		status = cli_usage("report", "--html '%s' is a log, and would be lost", form->page);
 	else
 		status = print_report(&report, &stories, form);
@@ -151,7 +160,5 @@ int cli_report(int argc, char **argv)
 	if (form.json && form.page)
 		return cli_usage(argv[0],
 		                 "use only one of --json and --html: the page contains the object of --json");
-	if (!call.count)
-		return cli_usage(argv[0], "which log, or which folder of logs?");
 	return cli_finish(report_on(call.operand, margin, &form));
 }

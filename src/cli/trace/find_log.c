@@ -1,10 +1,13 @@
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log_reader.h"
+#include "cli.h"
+#include "find_log.h"
+#include "lines.h"
 #include "log_path.h"
 
 /* The pid in the first line, if it is a start line; else 0. */
@@ -46,7 +49,7 @@ static DIR *open_descriptor_folder(int pid)
 	return opendir(path);
 }
 
-bool log_is_open_in(int pid, int fd)
+bool cli_log_is_open_in(int pid, int fd)
 {
 	DIR *folder = open_descriptor_folder(pid);
 	struct stat ours, file;
@@ -83,29 +86,46 @@ static bool find_open_log(int pid, char path[PATH_MAX])
 	return true;
 }
 
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+	return a->st_mtim.tv_sec != b->st_mtim.tv_sec ? a->st_mtim.tv_sec > b->st_mtim.tv_sec
+	                                              : a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+/* The default folder of logs, without a slash at its end. False: HOME is missing. */
+static bool find_default_folder(struct spill_log_path *usual)
+{
+	spill_log_path_find(usual, "", "");
+	char *slash = strrchr(usual->path, '/');
+	if (slash)
+		*slash = '\0';
+	return slash;
+}
+
+/* Does the path end as the log of the process does? 0: any. */
+static bool has_name_of(const char *path, int pid)
+{
+	char tail[32];
+	size_t length = strlen(path), tail_length = (size_t)snprintf(tail, sizeof(tail), "-%d.jsonl", pid);
+	return !pid || (length >= tail_length && !strcmp(path + length - tail_length, tail));
+}
+
+/* The newest log in the default folder, of the process or of any (0). */
 static bool find_newest_log(int pid, char path[PATH_MAX])
 {
 	struct spill_log_path usual;
-	struct cli_pieces pieces;
 	struct stat file, newest = {0};
-	char tail[32], *slash;
 	bool found = false;
 
-	spill_log_path_find(&usual, "", "");
-	slash = strrchr(usual.path, '/');
-	if (!slash)
+	if (!find_default_folder(&usual))
 		return false;
-	*slash = '\0';
-	snprintf(tail, sizeof(tail), "-%d.jsonl", pid);
-	pieces = cli_pieces_find(usual.path);
+	struct cli_pieces pieces = cli_pieces_find(usual.path);
 	for (size_t i = 0; i < pieces.count; i++) {
-		size_t length = strlen(pieces.paths[i]), tail_length = strlen(tail);
-
-		if (length < tail_length || strcmp(pieces.paths[i] + length - tail_length, tail) != 0 ||
-		    stat(pieces.paths[i], &file) || read_pid(pieces.paths[i]) != pid ||
-		    (found && (file.st_mtim.tv_sec < newest.st_mtim.tv_sec ||
-		               (file.st_mtim.tv_sec == newest.st_mtim.tv_sec &&
-		                file.st_mtim.tv_nsec < newest.st_mtim.tv_nsec))))
+		if (!has_name_of(pieces.paths[i], pid) || stat(pieces.paths[i], &file) ||
+		    (found && !is_newer(&file, &newest)))
+			continue;
+		int its = read_pid(pieces.paths[i]);
+		if (!its || (pid && its != pid))
 			continue;
 		found = true;
 		newest = file;
@@ -115,7 +135,35 @@ static bool find_newest_log(int pid, char path[PATH_MAX])
 	return found;
 }
 
-bool log_find(int pid, char path[PATH_MAX])
+/* A number that names no file is a pid. */
+static bool is_pid(const char *operand)
 {
-	return find_open_log(pid, path) || find_newest_log(pid, path);
+	size_t length = strlen(operand);
+	return length && length <= 9 && !operand[strspn(operand, "0123456789")] && access(operand, F_OK);
+}
+
+static const char *find_latest(const char *command, char path[PATH_MAX])
+{
+	struct spill_log_path usual;
+	if (find_newest_log(0, path))
+		return path;
+	cli_complain(command, find_default_folder(&usual) ? usual.path : "no HOME",
+	             "no log is there: name a log, a folder or a process");
+	return NULL;
+}
+
+const char *cli_find_log(const char *command, const char *operand, int *pid, char path[PATH_MAX])
+{
+	*pid = 0;
+	if (!operand)
+		return find_latest(command, path);
+	if (!is_pid(operand))
+		return operand;
+	*pid = (int)strtol(operand, NULL, 10);
+	if (find_open_log(*pid, path) || find_newest_log(*pid, path))
+		return path;
+	cli_complain(command, operand,
+	             "no such file, and no process with that number has a log open or left one in the "
+	             "default folder");
+	return NULL;
 }
