@@ -82,6 +82,26 @@ static const char *to_bytes(const struct number *number, unsigned shift, uint64_
 	return *value == SPILL_UNLIMITED ? "the size is too large" : NULL;
 }
 
+/* 6G and 6gb mean 6GiB to most, and powers of ten to some: so they are refused, with the unit's name. */
+static const char *nearest_unit(const char *unit)
+{
+	size_t length = strlen(unit);
+	bool alike = length == 1 || (length == 2 && (unit[1] | 32) == 'b') ||
+	             (length == 3 && (unit[1] | 32) == 'i' && (unit[2] | 32) == 'b');
+	switch (alike ? unit[0] | 32 : 0) {
+	case 'k':
+		return "write KiB; units are B, KiB, MiB, GiB, TiB";
+	case 'm':
+		return "write MiB; units are B, KiB, MiB, GiB, TiB";
+	case 'g':
+		return "write GiB; units are B, KiB, MiB, GiB, TiB";
+	case 't':
+		return "write TiB; units are B, KiB, MiB, GiB, TiB";
+	default:
+		return "units are B, KiB, MiB, GiB, TiB";
+	}
+}
+
 static const char *unknown_unit(const char *unit)
 {
 	if (*unit == ' ' || *unit == '\t')
@@ -90,7 +110,7 @@ static const char *unknown_unit(const char *unit)
 		return "a percentage has no meaning here";
 	if (*unit == ',')
 		return "decimals follow a point, not a comma";
-	return "units are B, KiB, MiB, GiB, TiB";
+	return nearest_unit(unit);
 }
 
 const char *spill_amount_parse(const char *text, unsigned allow, struct spill_amount *amount, size_t *at)

@@ -51,6 +51,7 @@ static int print_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	static char version[] = "version";
 	const struct cli_command *command;
 
 	if (argc < 2)
@@ -59,8 +60,8 @@ int main(int argc, char **argv)
 		return cli_help_all();
 	if (!strcmp(argv[1], "help"))
 		return print_help(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "--version"))
-		argv[1] += strlen("--");
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		argv[1] = version;
 	command = cli_command_find(argv[1]);
 	return command ? command_functions[cli_command_id(command)](argc - 1, argv + 1)
 	               : unknown_command(argv[1]);

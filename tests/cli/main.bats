@@ -98,6 +98,8 @@ commands=$(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../../src/
 	has_line "{\"version\":\"$number\"}"
 	run "$spill" --version
 	has_line "spill $number"
+	run "$spill" -V
+	has_line "spill $number"
 	run "$spill" version x
 	ends_with 2
 }

@@ -103,7 +103,7 @@ TEST(names)
 
 TEST(values)
 {
-	refuses("[device]\nlimit = 4GB\n", "F:2:10: bad size '4GB': units are");
+	refuses("[device]\nlimit = 4GB\n", "F:2:10: bad size '4GB': write GiB; units are");
 	refuses("[device]\nlimit=x\n", "F:2:7: bad size 'x'");
 	refuses("[device]\nlimit =\n", "F:2:8: bad size ''");
 	refuses("[movable]\nchunk = 3MiB\n", "F:2:9: bad size '3MiB': it must be 2MiB or a multiple of it");

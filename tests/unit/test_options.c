@@ -488,8 +488,8 @@ TEST(bad_rule_values)
 	rule_refuses("size", "", 0, "bad size ''");
 	rule_refuses("size", "..", 2, "one of its ends must be there");
 	rule_refuses("size", "1MiB...2GiB", 6, "bad range '1MiB...2GiB': a number must come first");
-	rule_refuses("size", "1MB..2GiB", 1, "units are B, KiB");
-	rule_refuses("size", "1MiB..2GB", 7, "units are B, KiB");
+	rule_refuses("size", "1MB..2GiB", 1, "write MiB; units are B, KiB");
+	rule_refuses("size", "1MiB..2GB", 7, "write GiB; units are B, KiB");
 	rule_refuses("size", "2..1", 0, "it is empty");
 	rule_refuses("size", "50%..", 2, "no meaning");
 	rule_refuses("size", "1..99999999999999999999", 3, "the number is too large");

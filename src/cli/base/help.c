@@ -132,7 +132,7 @@ int cli_help_all(void)
 	     "  spill report LOG                          see what spilled, and why\n"
 	     "\n"
 	     "'spill COMMAND --help' shows options and examples. 'man libspill' describes the\n"
-	     "library and its settings. 'spill --version' prints the version.\n"
+	     "library and its settings. 'spill --version' or -V prints the version.\n"
 	     "Exit status: 0 fine, 1 findings, 2 wrong usage.");
 	return cli_finish(CLI_FINE);
 }

@@ -51,7 +51,7 @@ _spill()
 	local current=${COMP_WORDS[COMP_CWORD]} operand='' options='' awaited='' ended='' word i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		_spill_add < <(compgen -W "$_spill_commands help --help --version" -- "$current")
+		_spill_add < <(compgen -W "$_spill_commands help --help --version -V" -- "$current")
 		return
 	elif [ "${COMP_WORDS[1]}" = help ]; then
 		_spill_add < <(compgen -W "$_spill_commands" -- "$current")

@@ -81,7 +81,7 @@ end
 
 complete -c spill -f
 complete -c spill -s h -l help -n 'not __spill_program_at >/dev/null' -d 'print help'
-complete -c spill -l version -n __spill_no_command -d 'print the version'
+complete -c spill -s V -l version -n __spill_no_command -d 'print the version'
 complete -c spill -n __spill_no_command -a help -d 'say how a command is used'
 complete -c spill -n '__spill_operands_of help' -a '$__spill_commands'
 complete -c spill -n '__spill_program_at >/dev/null' -a '(__spill_of_program)'

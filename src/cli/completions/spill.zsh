@@ -23,7 +23,7 @@ _spill_log()
 }
 
 local curcontext=$curcontext state line
-_arguments -C '(- *)'{-h,--help}'[list the commands]' '(- *)--version[print the version]' \
+_arguments -C '(- *)'{-h,--help}'[list the commands]' '(- *)'{-V,--version}'[print the version]' \
 	'1:command:->command' '*::argument:->argument' && return 0
 case $state in
 command)
