@@ -18,6 +18,29 @@ load help.bash
 	has_not "no exit line"
 }
 
+@test "a part of it: by kind, caller and time; the program is named anyway" {
+	run "$spill" log --kind oom --kind note "$data/run.jsonl"
+	ends_with 0
+	[ "${#lines[@]}" = 5 ]
+	has "llama-server (pid 4711) on node7"
+	has "   13.000000  OUT OF MEMORY"
+	has "   13.100000  note"
+	run "$spill" log --caller libggml-cuda.so "$data/run.jsonl"
+	[ "${#lines[@]}" = 5 ]
+	has "alloc #1"
+	has "alloc #2"
+	[ "$("$spill" log --json --caller '*.so+0x1a2b' "$data/run.jsonl" | jq -c '[.[].kind]')" = '["alloc","alloc"]' ]
+	[ "$("$spill" log --json --caller libggml "$data/run.jsonl")" = "[]" ]
+	[ "$("$spill" log --json --since 13.1s "$data/run.jsonl" | jq -c '[.[].kind]')" = '["note","free","exit"]' ]
+	[ "$("$spill" log --json --since 13s --kind oom "$data/run.jsonl" | jq -c '[.[].t]')" = '[13]' ]
+	run "$spill" log --kind oon "$data/run.jsonl"
+	ends_with 2
+	has "no kind 'oon'; the nearest is 'oom'"
+	run "$spill" log --since soon "$data/run.jsonl"
+	ends_with 2
+	has "bad --since 'soon'"
+}
+
 @test "what moved, and for whom" {
 	run "$spill" log "$data/moves.jsonl"
 	ends_with 0
@@ -58,6 +81,14 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	has "refused by host.limit, rule big; would be host; free 1.00 MiB"
 	run "$spill" log "$data/run.jsonl"
 	has "refused by host.limit; free"
+}
+
+@test "the requests of each rule are counted in the whole log, or not at all" {
+	run_with all "$(big 2 refuse)" "$(big 5 host)" >rules.jsonl
+	run "$spill" log rules.jsonl
+	has "  rule big: "
+	run "$spill" log --kind alloc rules.jsonl
+	has_not "  rule big: "
 }
 
 @test "sums are printed with their call site, and count for their rule" {

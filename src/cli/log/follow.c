@@ -135,8 +135,8 @@ void log_follow(struct log_output *output, const char *path, bool folder)
 
 	catch_signal(SIGINT);
 	catch_signal(SIGTERM);
-	output->many = folder;
-	output->counting = !folder;
+	output->many = output->many || folder;
+	output->counting = output->counting && !folder;
 	for (; !stopped && !ferror(stdout); first = false) {
 		if (folder)
 			follow_folder(&following, path, first);

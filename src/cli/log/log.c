@@ -45,12 +45,10 @@ static void count_rules(const struct log_reading *reading, const struct spill_re
 	cli_rules_take(record);
 }
 
-static void print_next(struct log_output *output, struct log_reading *reading,
-                       const struct spill_record *record)
+static void print_record(struct log_output *output, struct log_reading *reading,
+                         const struct spill_record *record)
 {
 	print_heading(output, reading);
-	reading->ended = record->kind == SPILL_KIND_EXIT;
-	reading->later += record->version > SPILL_RECORD_VERSION;
 	if (output->json) {
 		/* The line itself, so that unknown members are kept. */
 		fputs(output->records ? ",\n" : "[", stdout);
@@ -60,9 +58,20 @@ static void print_next(struct log_output *output, struct log_reading *reading,
 			count_rules(reading, record);
 		cli_print_record(stdout, record);
 	}
-	if (record->kind == SPILL_KIND_START)
-		note_start(reading, &record->start);
 	output->records++;
+}
+
+/* People see the start line of each run, whatever they ask for, because it names the program. */
+static void take_next(struct log_output *output, struct log_reading *reading,
+                      const struct spill_record *record)
+{
+	bool start = record->kind == SPILL_KIND_START;
+	reading->ended = record->kind == SPILL_KIND_EXIT;
+	reading->later += record->version > SPILL_RECORD_VERSION;
+	if ((start && !output->json) || log_filter_shows(&output->filter, record))
+		print_record(output, reading, record);
+	if (start)
+		note_start(reading, &record->start);
 	reading->records++;
 }
 
@@ -80,7 +89,7 @@ void log_read(struct log_output *output, struct log_reading *reading)
 
 	while ((line = cli_lines_next(lines, &record)) != CLI_LINE_END) {
 		if (line == CLI_LINE_RECORD)
-			print_next(output, reading, &record);
+			take_next(output, reading, &record);
 		else
 			cli_lines_complain("log", lines, line);
 		if (line == CLI_LINE_BAD)
@@ -98,7 +107,8 @@ void log_end(struct log_output *output, struct log_reading *reading)
 		output->status = CLI_FINDINGS;
 	} else if (!output->json) {
 		print_heading(output, reading);
-		cli_rules_print(stdout);
+		if (output->counting)
+			cli_rules_print(stdout);
 		if (reading->later)
 			printf("%lu records of a later version of spill are not shown\n", reading->later);
 		else if (!reading->ended)
@@ -143,9 +153,11 @@ int cli_log(int argc, char **argv)
 	while (cli_call_next(&call)) {
 		output.json |= call.option == CLI_log_json;
 		follow |= call.option == CLI_log_follow;
+		log_filter_take(&output.filter, &call);
 	}
 	if (call.over)
 		return call.status;
+	output.counting = !log_filter_any(&output.filter); /* sums of a part would mislead */
 	if (call.count > 1)
 		return cli_usage(argv[0], "one log, folder or process at a time");
 	output.many = !call.count; /* which one it is */

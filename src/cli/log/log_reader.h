@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "filter.h"
 #include "lines.h"
 
 struct log_reading {
@@ -29,6 +30,7 @@ struct log_output {
 	bool json;
 	bool many; /* print each log's name where it changes */
 	bool counting;
+	struct log_filter filter;
 	int pid;               /* pid from the command line; 0: none */
 	unsigned long records; /* records printed */
 	const char *last;      /* log of the last printed record */
