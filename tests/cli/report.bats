@@ -462,6 +462,20 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "spill report: 4712: no such file, and no process with that number"
 }
 
+@test "a line for each run, and nothing else" {
+	run "$spill" report --summary "$data/run.jsonl"
+	ends_with 1
+	[ "${#lines[@]}" = 3 ]
+	[ "${lines[0]}" = "1 run" ]
+	[[ ${lines[2]} == "  -     exit "*" $data/run.jsonl:1" ]]
+	run "$spill" report --summary "$data/run.jsonl" "$data/moves.jsonl"
+	[ "${#lines[@]}" = 5 ]
+	[[ ${lines[4]} == "  sum "* ]]
+	run "$spill" report --summary --json "$data/run.jsonl"
+	ends_with 2
+	has "--summary is for people"
+}
+
 @test "wrong use" {
 	run "$spill" report --jsn x
 	ends_with 2

@@ -59,7 +59,7 @@ static void sort_ranks(struct cli_summaries *summaries)
 
 /* The output. `page` is the file for HTML, or NULL. */
 struct form {
-	bool json;
+	bool json, summary;
 	const char *page;
 };
 
@@ -74,6 +74,8 @@ static int print_report(struct cli_report *report, const struct cli_stories *sto
 		findings |= !cli_report_html(report, stories, form->page);
 	else if (form->json)
 		cli_report_json(report);
+	else if (form->summary)
+		cli_report_runs(report);
 	else
 		cli_report_text(report);
 	return findings ? CLI_FINDINGS : CLI_FINE;
@@ -150,6 +152,8 @@ int cli_report(int argc, char **argv)
 	while (cli_call_next(&call)) {
 		if (call.option == CLI_report_json)
 			form.json = true;
+		else if (call.option == CLI_report_summary)
+			form.summary = true;
 		else if (call.option == CLI_report_html)
 			form.page = call.value;
 		else
@@ -160,5 +164,7 @@ int cli_report(int argc, char **argv)
 	if (form.json && form.page)
 		return cli_usage(argv[0],
 		                 "use only one of --json and --html: the page contains the object of --json");
+	if (form.summary && (form.json || form.page))
+		return cli_usage(argv[0], "--summary is for people: --json and --html have all of it");
 	return cli_finish(report_on(call.operand, margin, &form));
 }

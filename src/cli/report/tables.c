@@ -160,7 +160,10 @@ void cli_report_runs(const struct cli_report *report)
 	const struct cli_summaries *summaries = &report->summaries;
 	const struct spill_totals sum = cli_report_sum(report);
 
-	printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
+	if (summaries->count == 1)
+		puts("1 run");
+	else
+		printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
 	cli_printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
 	           "of it spilt", "spilled", "moved", "peak device", "peak host", "managed", "oom");
 	for (size_t i = 0; i < summaries->count; i++) {
@@ -169,6 +172,8 @@ void cli_report_runs(const struct cli_report *report)
 		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals);
 		cli_printf("%s:%lu\n", run->path, run->line);
 	}
-	put_run("sum", "", &sum);
-	puts("\n");
+	if (summaries->count > 1) {
+		put_run("sum", "", &sum);
+		puts("");
+	}
 }

@@ -204,8 +204,10 @@ static void put_notes(const struct cli_summary *summary)
 
 void cli_report_text(const struct cli_report *report)
 {
-	if (report->summaries.count > 1)
+	if (report->summaries.count > 1) {
 		cli_report_runs(report);
+		putchar('\n');
+	}
 	for (size_t i = 0; i < report->summaries.count; i++) {
 		const struct cli_summary *summary = &report->summaries.runs[i];
 
