@@ -26,9 +26,13 @@
 #define GONE_NS (2 * SECOND)
 /* A phase whose samples do not arrive ends after so many launches: the driver may refuse timers. */
 #define LAUNCHES_MOST 32
-/* At rest one launch of so many is timed. One that is slower by this share begins a new measurement. */
+/*
+ * At rest one launch of so many is timed. SLOW of them in a row that are slower by this share begin a
+ * new measurement.
+ */
 #define RESTED 32
 #define SLOWER_SHARE 20
+#define SLOW 2
 /* A trial ends with its first sample if that is slower by half. */
 #define BAD_SHARE 2
 
@@ -95,7 +99,8 @@ bool spill_trial_wants_sample(const struct spill_placement_trial *trial, uint64_
 
 bool spill_trial_compares(const struct spill_placement_trial *trial, uint64_t site)
 {
-	return trial->site == site && trial->phase != SPILL_TRIAL_RESTS;
+	bool vain = trial->phase == SPILL_TRIAL_UNDOES && trial->busy_ns;
+	return trial->site == site && trial->phase != SPILL_TRIAL_RESTS && !vain;
 }
 
 /* At rest. Others may have moved memory since the last trial: then the first sample is the measure. */
@@ -103,9 +108,13 @@ static void watch(struct spill_placement_trial *trial, uint64_t ns)
 {
 	if (!trial->settled_ns)
 		trial->settled_ns = ns;
-	if (!spill_trial_is_slower(trial, ns))
+	trial->slow = spill_trial_is_slower(trial, ns) ? trial->slow + 1 : 0;
+	if (trial->slow < SLOW)
 		return;
+	trial->slow = 0;
 	enter_phase(trial, SPILL_TRIAL_MEASURES);
+	if (trial->over_budget)
+		return;
 	trial->next_ns = 0;
 	trial->failures = 0;
 }
@@ -128,12 +137,18 @@ void spill_trial_sample(struct spill_placement_trial *trial, uint64_t placement,
 
 /* -- verdicts ---------------------------------------------------------------------------------- */
 
-static void adopt(struct spill_placement_trial *trial, uint64_t site, uint64_t placement, uint64_t now_ns)
+static void adopt(struct spill_placement_trial *trial, uint64_t code, uint64_t site, uint64_t placement,
+                  uint64_t now_ns)
 {
-	memset(trial, 0, sizeof(*trial));
+	if (trial->code != code) {
+		memset(trial, 0, sizeof(*trial));
+		trial->adopted_ns = now_ns;
+	}
+	trial->code = code;
 	trial->site = site;
 	trial->placement = placement;
-	trial->adopted_ns = now_ns;
+	trial->settled_ns = 0;
+	enter_phase(trial, SPILL_TRIAL_MEASURES);
 }
 
 void spill_trial_rest(struct spill_placement_trial *trial, uint64_t now_ns)
@@ -141,7 +156,8 @@ void spill_trial_rest(struct spill_placement_trial *trial, uint64_t now_ns)
 	unsigned doubled = trial->failures > PATIENT ? trial->failures - PATIENT : 0;
 	uint64_t allowed = CREDIT * trial->base_ns + (now_ns - trial->adopted_ns) / SPENT_SHARE;
 	uint64_t pause = doubled ? PAUSE_NS << doubled : 0;
-	if (trial->spent_ns > allowed)
+	trial->over_budget = trial->spent_ns > allowed;
+	if (trial->over_budget)
 		pause = spill_max(pause, SPENT_SHARE * (trial->spent_ns - allowed));
 	trial->next_ns = now_ns + spill_min(pause, PAUSE_MOST_NS);
 	trial->settled_ns = trial->base_ns;
@@ -192,14 +208,20 @@ static void judge(struct spill_placement_trial *trial)
 
 /* -- steps ------------------------------------------------------------------------------------- */
 
+/* The trial tells nothing. */
+static void fail(struct spill_placement_trial *trial)
+{
+	note_failure(trial, 0);
+	trial->next_ns = trial->busy_ns = 0;
+	trial->phase = SPILL_TRIAL_UNDOES;
+}
+
 /* Others have moved memory: nothing tells now whether a trial was right. */
 static void note_moved(struct spill_placement_trial *trial, uint64_t placement)
 {
 	trial->placement = placement;
 	if (trial->phase == SPILL_TRIAL_TRIES) {
-		note_failure(trial, 0);
-		trial->next_ns = trial->busy_ns = 0;
-		trial->phase = SPILL_TRIAL_UNDOES;
+		fail(trial);
 	} else if (trial->phase == SPILL_TRIAL_MEASURES) {
 		trial->sampled = 0;
 	} else if (trial->phase == SPILL_TRIAL_RESTS) {
@@ -225,25 +247,37 @@ static enum spill_trial_step step_on(struct spill_placement_trial *trial, uint64
 /* Samples do not arrive. */
 static enum spill_trial_step give_up(struct spill_placement_trial *trial, uint64_t now_ns)
 {
-	note_failure(trial, 0);
 	if (trial->phase == SPILL_TRIAL_TRIES) {
-		trial->next_ns = trial->busy_ns = 0;
-		trial->phase = SPILL_TRIAL_UNDOES;
+		fail(trial);
 		return SPILL_TRIAL_UNDO;
 	}
-	trial->failures = spill_max(trial->failures, PATIENT + 1);
+	trial->failures = spill_min(spill_max(trial->failures, PATIENT) + 1, FAILURES_MOST);
 	spill_trial_rest(trial, now_ns);
 	trial->settled_ns = 0;
 	return SPILL_TRIAL_NOTHING;
 }
 
-enum spill_trial_step spill_trial_next(struct spill_placement_trial *trial, uint64_t site, uint64_t placement,
-                                       uint64_t now_ns)
+/* The trial of a site that is no longer launched. NOTHING: there is none. */
+static enum spill_trial_step finish_gone(struct spill_placement_trial *trial)
+{
+	if (trial->phase == SPILL_TRIAL_TRIES)
+		fail(trial);
+	return trial->phase == SPILL_TRIAL_UNDOES  ? SPILL_TRIAL_UNDO
+	       : trial->phase == SPILL_TRIAL_KEEPS ? SPILL_TRIAL_KEEP
+	                                           : SPILL_TRIAL_NOTHING;
+}
+
+enum spill_trial_step spill_trial_next(struct spill_placement_trial *trial, uint64_t code, uint64_t site,
+                                       uint64_t placement, uint64_t now_ns)
 {
 	if (trial->site != site) {
-		if (trial->site && now_ns - trial->seen_ns < GONE_NS)
+		if (trial->site && (now_ns - trial->seen_ns < GONE_NS ||
+		                    (trial->phase == SPILL_TRIAL_UNDOES && now_ns < trial->next_ns)))
 			return SPILL_TRIAL_NOTHING;
-		adopt(trial, site, placement, now_ns);
+		enum spill_trial_step step = finish_gone(trial);
+		if (step != SPILL_TRIAL_NOTHING)
+			return step;
+		adopt(trial, code, site, placement, now_ns);
 	}
 	trial->seen_ns = now_ns;
 	trial->launches++;
@@ -303,7 +337,7 @@ void spill_trial_begun(struct spill_placement_trial *trial, const struct spill_t
 
 void spill_trial_kept(struct spill_placement_trial *trial)
 {
-	trial->next_ns = 0;
+	trial->next_ns = trial->moving_ns = 0;
 	trial->phase = SPILL_TRIAL_MEASURES; /* with its samples, which are the next trial's, too */
 	trial->launches = 0;
 }
@@ -313,10 +347,12 @@ void spill_trial_undone(struct spill_placement_trial *trial, bool done, uint64_t
 {
 	trial->placement = placement;
 	trial->spent_ns += spill_minus(ns, trial->moving_ns);
-	if (done) {
+	if (done || trial->busy_ns == BUSY_MOST_NS) {
 		trial->moved_count = 0;
-		trial->busy_ns = 0;
+		trial->busy_ns = trial->moving_ns = 0;
 		spill_trial_rest(trial, now_ns);
+		if (!done)
+			trial->settled_ns = 0; /* it stays as it is */
 		return;
 	}
 	trial->busy_ns = trial->busy_ns ? spill_min(2 * trial->busy_ns, BUSY_MOST_NS) : BUSY_NS;

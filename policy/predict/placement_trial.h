@@ -62,7 +62,8 @@ struct spill_trial_cost {
 };
 
 struct spill_placement_trial {
-	uint64_t site;      /* the caller's name of the launch; 0: none yet */
+	uint64_t code;      /* the caller's name of the launch's kernels */
+	uint64_t site;      /* and of these with the memory that they name; 0: none yet */
 	uint64_t placement; /* the caller's name of the placement that is measured */
 	enum spill_trial_phase phase;
 	unsigned launches; /* of this phase */
@@ -74,6 +75,8 @@ struct spill_placement_trial {
 	uint64_t adopted_ns, seen_ns; /* first and last launch of the site */
 	uint64_t next_ns;             /* time of the next trial, or of the next attempt to undo one */
 	uint64_t busy_ns;             /* pause after the last vain attempt */
+	bool over_budget;             /* the pause is for what trials have spent */
+	unsigned slow;                /* samples at rest that were slower, in a row */
 	uint64_t spent_ns;            /* by trials that were undone */
 	uint64_t moving_ns;           /* time that the trial's exchange took, with all waits */
 	uint64_t most;                /* bytes that the next trial moves each way at most; 0: the default */
@@ -90,11 +93,13 @@ struct spill_placement_trial {
 };
 
 /*
- * Before a launch of `site`. `placement` names where its memory is: another one than before means
- * that others moved memory. Then a trial counts as failed.
+ * Before a launch of `site`, with the kernels `code`. `placement` names where its memory is: another one
+ * than before means that others moved memory. Then a trial counts as failed. A site that is no longer
+ * launched gives its turn to another, after its trial is undone. What is known of chunks stays if the
+ * kernels are the same.
  */
-enum spill_trial_step spill_trial_next(struct spill_placement_trial *trial, uint64_t site, uint64_t placement,
-                                       uint64_t now_ns);
+enum spill_trial_step spill_trial_next(struct spill_placement_trial *trial, uint64_t code, uint64_t site,
+                                       uint64_t placement, uint64_t now_ns);
 
 /* Should launches of the site be timed now? */
 bool spill_trial_wants_sample(const struct spill_placement_trial *trial, uint64_t site);
@@ -124,7 +129,10 @@ bool spill_trial_moved(const struct spill_placement_trial *trial, uint32_t key, 
 
 void spill_trial_kept(struct spill_placement_trial *trial);
 
-/* `done`: all is back, or cannot come back. Else it is asked for again later. `ns`: as above. */
+/*
+ * `done`: all is back, or cannot come back. Else it is asked for again later, a few times: then the
+ * chunks stay, and the trial rests. `ns`: as above.
+ */
 void spill_trial_undone(struct spill_placement_trial *trial, bool done, uint64_t placement, uint64_t now_ns,
                         uint64_t ns);
 

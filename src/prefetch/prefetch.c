@@ -285,6 +285,11 @@ void spill_prefetch_left_in_place(const struct spill_launch_access *access,
 	spill_mover_unlock();
 }
 
+void spill_prefetch_displaced(void)
+{
+	atomic_store(&displaced, true);
+}
+
 void spill_prefetch_reset(void)
 {
 	atomic_store(&active_ns, 0);

@@ -165,9 +165,11 @@ static void undo(struct trial_list *list, const struct spill_launch_access *acce
 	if (any)
 		exchange_chosen(list, SPILL_TRIAL_SAMPLES * trial->samples[0]);
 	for (unsigned i = 0; i < list->all.count; i++)
-		left |= list->chunks[i].chosen && !list->chunks[i].moved;
+		left |= list->chunks[i].chosen && !list->chunks[i].moved && list->chunks[i].on_host;
 	uint64_t now = spill_clock_ns();
 	spill_trial_undone(trial, !left, placement_of(access, site), now, now - start);
+	if (left && trial->phase == SPILL_TRIAL_RESTS)
+		spill_prefetch_displaced(); /* the end of a phase takes them home */
 }
 
 static void keep(struct trial_list *list)
@@ -212,11 +214,11 @@ static void note_better(void)
 static uint64_t before(const struct spill_launch_access *access)
 {
 	uint64_t site = site_of(access), placement = placement_of(access, site), now = spill_clock_ns();
-	enum spill_trial_step step = spill_trial_next(trial, site, placement, now);
+	enum spill_trial_step step = spill_trial_next(trial, access->site, site, placement, now);
 	if (step != SPILL_TRIAL_NOTHING && spill_mover_trylock()) {
 		take_step(step, access, site);
 		if (step == SPILL_TRIAL_KEEP) /* the next trial follows at once */
-			take_step(spill_trial_next(trial, site, placement, now), access, site);
+			take_step(spill_trial_next(trial, access->site, site, placement, now), access, site);
 		spill_mover_unlock();
 		placement = placement_of(access, site);
 	}

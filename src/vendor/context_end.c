@@ -13,6 +13,7 @@ static struct {
 	struct spill_context_end end; /* no backend: unused, or undone */
 	bool in_progress;
 } ends[ENDS];
+static unsigned next_slot; /* the lock guards it: ends are forgotten in their order */
 static _Atomic unsigned in_progress;
 static _Atomic uint64_t generation = 1;
 
@@ -76,7 +77,7 @@ static unsigned publish(const struct spill_context_end *end)
 {
 	pthread_mutex_lock(&lock);
 	atomic_fetch_add(&in_progress, 1);
-	unsigned slot = atomic_load(&generation) % ENDS;
+	unsigned slot = next_slot++ % ENDS;
 	for (unsigned i = 0; i < ENDS && ends[slot].in_progress; i++)
 		slot = (slot + 1) % ENDS;
 	ends[slot].end = *end;

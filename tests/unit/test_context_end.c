@@ -73,6 +73,20 @@ TEST(an_end_is_remembered)
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], after));
 }
 
+/* Also if one that began before it is still in progress, and more follow. */
+TEST(an_end_is_remembered_beside_one_in_progress)
+{
+	uint64_t before = spill_context_generation();
+	struct spill_context_end first = begin(0, &contexts[1]), second = begin(0, &contexts[0]);
+	spill_context_end_finish(&second, false);
+	for (unsigned i = 0; i < 100; i++) {
+		struct spill_context_end other = begin(0, &contexts[1]);
+		spill_context_end_finish(&other, false);
+	}
+	assert_true(spill_context_dead(&vendor, 0, &contexts[0], before));
+	spill_context_end_finish(&first, false);
+}
+
 static void *end_it(void *ended)
 {
 	struct spill_context_end end = begin(0, &contexts[0]);

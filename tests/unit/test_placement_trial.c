@@ -17,6 +17,7 @@
 #define CHUNK 64
 #define CHUNKS 2048
 #define SITE 7
+#define CODE 3
 
 static struct spill_placement_trial trial;
 static struct {
@@ -146,10 +147,10 @@ static void take_step(enum spill_trial_step step)
 static void launch(void)
 {
 	model.host_bytes = model.host_bytes ? model.host_bytes : host_bytes();
-	enum spill_trial_step step = spill_trial_next(&trial, SITE, model.placement, model.now_ns);
+	enum spill_trial_step step = spill_trial_next(&trial, CODE, SITE, model.placement, model.now_ns);
 	take_step(step);
 	if (step == SPILL_TRIAL_KEEP)
-		take_step(spill_trial_next(&trial, SITE, model.placement, model.now_ns));
+		take_step(spill_trial_next(&trial, CODE, SITE, model.placement, model.now_ns));
 	/* No more comes than leaves, and what leaves more is less than a chunk each time. */
 	assert_in_range(host_bytes(), model.host_bytes, model.host_bytes + (1 + trial.kept) * CHUNK * MIB);
 	uint64_t took = launch_ns();
@@ -318,6 +319,46 @@ TEST(a_busy_device_delays_and_loses_nothing)
 	assert_true(trial.undone < 60);
 }
 
+/* A chunk that can never go back stays. Others may move memory meanwhile, and trials go on. */
+TEST(an_undo_that_never_succeeds_ends)
+{
+	with_idle_cache();
+	while (trial.phase != SPILL_TRIAL_TRIES)
+		launch();
+	unsigned held = 0, asked = 0;
+	model.placement++;
+	for (unsigned i = 0; i < 1000 && trial.phase != SPILL_TRIAL_RESTS; i++) {
+		enum spill_trial_step step =
+		    spill_trial_next(&trial, CODE, SITE, model.placement, model.now_ns);
+		asked += step == SPILL_TRIAL_UNDO;
+		if (step == SPILL_TRIAL_UNDO)
+			spill_trial_undone(&trial, false, model.placement, model.now_ns, MS);
+		held += spill_trial_compares(&trial, SITE);
+		model.now_ns += 100 * MS;
+	}
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_in_range(asked, 5, 10);
+	assert_true(held <= 1);
+}
+
+/* Another graph of the same kernels gets the turn: first the trial is undone, and what was learned stays. */
+TEST(a_trial_of_a_site_that_is_gone_is_undone)
+{
+	with_idle_cache();
+	while (trial.phase != SPILL_TRIAL_TRIES)
+		launch();
+	model.now_ns += 3000 * MS;
+	assert_int_equal(spill_trial_next(&trial, CODE, SITE + 1, 1, model.now_ns), SPILL_TRIAL_UNDO);
+	undo();
+	uint64_t spent = trial.spent_ns;
+	assert_true(spent);
+	assert_int_equal(spill_trial_next(&trial, CODE, SITE + 1, 1, model.now_ns), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.site, SITE + 1);
+	assert_int_equal(trial.spent_ns, spent);
+	spill_trial_next(&trial, CODE + 1, SITE + 2, 1, model.now_ns + 3000 * MS);
+	assert_int_equal(trial.spent_ns, 0);
+}
+
 /* Nothing is held, and nothing moves. */
 TEST(without_samples_there_is_no_trial)
 {
@@ -366,8 +407,8 @@ TEST(another_site_gets_its_turn_when_the_first_is_gone)
 {
 	with_idle_cache();
 	run(3);
-	assert_int_equal(spill_trial_next(&trial, SITE + 1, 1, model.now_ns), SPILL_TRIAL_NOTHING);
+	assert_int_equal(spill_trial_next(&trial, CODE + 1, SITE + 1, 1, model.now_ns), SPILL_TRIAL_NOTHING);
 	assert_int_equal(trial.site, SITE);
-	spill_trial_next(&trial, SITE + 1, 1, model.now_ns + 3000 * MS);
+	spill_trial_next(&trial, CODE + 1, SITE + 1, 1, model.now_ns + 3000 * MS);
 	assert_int_equal(trial.site, SITE + 1);
 }
