@@ -256,9 +256,7 @@ static int compare_addresses(const void *one, const void *other)
 /* An upper bound: small allocations share steps and waste less than half of each. */
 static uint64_t round_to_pool_steps(uint64_t bytes)
 {
-	return bytes > SPILL_MEMPOOL_STEP / 2
-	           ? (bytes + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP
-	           : 2 * bytes;
+	return bytes > SPILL_MEMPOOL_STEP / 2 ? spill_round_up(bytes, SPILL_MEMPOOL_STEP) : 2 * bytes;
 }
 
 /* Allocations at one address count once. 0: there are none, or a node could not be read. */

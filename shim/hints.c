@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "chunk_map.h"
 #include "graph_access.h"
+#include "hash.h"
 #include "params.h"
 #include "param_extent.h"
 
@@ -33,7 +34,7 @@ struct scan {
 static bool add_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
 {
 	struct spill_launch_access *use = &scan->use;
-	unsigned bit = granule->key * 0x9e3779b1u >> 22; /* of 1,024 */
+	unsigned bit = spill_hash_key(granule->key, 10); /* of 1,024 */
 	uint64_t mask = 1ull << (bit % 64);
 	if (scan->seen[bit / 64] & mask)
 		for (unsigned i = 0; i < use->count; i++)

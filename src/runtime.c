@@ -78,7 +78,10 @@ static const struct spill_fork_lock *const fork_locks[] = {
 };
 #define FORK_LOCKS (sizeof(fork_locks) / sizeof(fork_locks[0]))
 
-/* The mover comes first: the lock of trials is only tried. The locks of log.c and loaded_objects.c have the highest. */
+/*
+ * The mover comes first: the lock of trials is only tried. The locks of log.c and loaded_objects.c
+ * have the highest ranks.
+ */
 static void fork_prepare(void)
 {
 	fork_has_mover = !spill_mover_is_mine();

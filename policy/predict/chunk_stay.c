@@ -1,5 +1,6 @@
 #include "chunk_stay.h"
 
+#include "hash.h"
 #include "minmax.h"
 
 #define MS 1000000ull
@@ -9,10 +10,8 @@
 
 static unsigned place_of(uint32_t key)
 {
-	return (uint32_t)(key * 0x9e3779b1u) >> 20; /* 12 bits: SPILL_CHUNK_STAYS */
+	return spill_hash_key(key, SPILL_CHUNK_STAY_BITS);
 }
-
-_Static_assert(SPILL_CHUNK_STAYS == 1 << 12, "place_of has as many bits");
 
 uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
                               uint64_t cost_ns)

@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Chunks that are kept, a power of two. A chunk replaces another one at its place. */
-#define SPILL_CHUNK_STAYS 4096
+/* Chunks that are kept. A chunk replaces another one at its place. */
+#define SPILL_CHUNK_STAY_BITS 12
+#define SPILL_CHUNK_STAYS (1u << SPILL_CHUNK_STAY_BITS)
 
 struct spill_chunk_stay {
 	uint32_t key;                /* of the chunk; 0: free */

@@ -145,7 +145,7 @@ static struct spill_trial_chunk *find_dearest(struct spill_trial_chunk *chunks, 
 	return best;
 }
 
-/* Of equals, a chunk of the larger allocation leaves, and of those of the newer one. */
+/* Of equals, a chunk of the allocations of one size that have most bytes leaves. */
 static bool leaves_before(const struct spill_trial_chunk *a, const struct spill_trial_chunk *b)
 {
 	if (a->guess_ns != b->guess_ns)
@@ -154,8 +154,8 @@ static bool leaves_before(const struct spill_trial_chunk *a, const struct spill_
 }
 
 /*
- * The cheapest chunk on the device, of one allocation (0: any), so that the result tells about that
- * allocation. NULL: none.
+ * The cheapest chunk on the device, of allocations of one size (0: any), so that the result tells about
+ * those. NULL: none.
  */
 static struct spill_trial_chunk *find_cheapest(struct spill_trial_chunk *chunks, unsigned count,
                                                uint64_t owner)
@@ -195,7 +195,7 @@ static bool is_cheaper(const struct spill_trial_chunk *goes, const struct spill_
 	return goes && DEARER_EIGHTHS * goes->guess_ns <= 8 * comes->guess_ns;
 }
 
-/* The chunk that leaves next: of the same allocation if one of them is cheap enough. NULL: none is. */
+/* The chunk that leaves next: of the same size of allocation if one is cheap enough. NULL: none is. */
 static struct spill_trial_chunk *find_next(const struct trial_set *set, struct spill_trial_chunk *chunks,
                                            unsigned count, const struct spill_trial_chunk *comes)
 {

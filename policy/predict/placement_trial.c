@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "hash.h"
 #include "minmax.h"
 
 #define MS 1000000ull
@@ -40,10 +41,8 @@
 
 static unsigned place_of(uint32_t key)
 {
-	return (uint32_t)(key * 0x9e3779b1u) >> 20; /* 12 bits: SPILL_TRIAL_COSTS */
+	return spill_hash_key(key, SPILL_TRIAL_COST_BITS);
 }
-
-_Static_assert(SPILL_TRIAL_COSTS == 1 << 12, "place_of has as many bits");
 
 const struct spill_trial_cost *spill_trial_find_cost(const struct spill_placement_trial *trial, uint32_t key)
 {
@@ -164,14 +163,30 @@ void spill_trial_rest(struct spill_placement_trial *trial, uint64_t now_ns)
 	enter_phase(trial, SPILL_TRIAL_RESTS);
 }
 
-/* A failure costs time: that of its moves there and back, and of slower launches. */
+/*
+ * A failure costs time: that of its moves there and back, and of slower launches. `ns`: what a launch
+ * took; 0: not known.
+ */
 static void note_failure(struct spill_placement_trial *trial, uint64_t ns)
 {
-	uint64_t slower = ns > trial->base_ns ? ns - trial->base_ns : 0;
-	trial->spent_ns += 2 * trial->moving_ns + trial->tried * slower;
+	trial->spent_ns += 2 * trial->moving_ns + trial->tried * spill_minus(ns, trial->base_ns);
 	trial->failures += trial->failures < FAILURES_MOST;
 	trial->most = 0;
 	trial->undone++;
+}
+
+static void fail(struct spill_placement_trial *trial, uint64_t ns)
+{
+	note_failure(trial, ns);
+	trial->next_ns = trial->busy_ns = 0;
+	trial->phase = SPILL_TRIAL_UNDOES;
+}
+
+/* The device was busy. Returns the time of the next attempt. */
+static uint64_t after_busy(struct spill_placement_trial *trial, uint64_t now_ns)
+{
+	trial->busy_ns = trial->busy_ns ? spill_min(2 * trial->busy_ns, BUSY_MOST_NS) : BUSY_NS;
+	return now_ns + trial->busy_ns;
 }
 
 /*
@@ -201,27 +216,17 @@ static void judge(struct spill_placement_trial *trial)
 		trial->phase = SPILL_TRIAL_KEEPS;
 		return;
 	}
-	note_failure(trial, ns);
-	trial->next_ns = trial->busy_ns = 0;
-	trial->phase = SPILL_TRIAL_UNDOES;
+	fail(trial, ns);
 }
 
 /* -- steps ------------------------------------------------------------------------------------- */
-
-/* The trial tells nothing. */
-static void fail(struct spill_placement_trial *trial)
-{
-	note_failure(trial, 0);
-	trial->next_ns = trial->busy_ns = 0;
-	trial->phase = SPILL_TRIAL_UNDOES;
-}
 
 /* Others have moved memory: nothing tells now whether a trial was right. */
 static void note_moved(struct spill_placement_trial *trial, uint64_t placement)
 {
 	trial->placement = placement;
 	if (trial->phase == SPILL_TRIAL_TRIES) {
-		fail(trial);
+		fail(trial, 0);
 	} else if (trial->phase == SPILL_TRIAL_MEASURES) {
 		trial->sampled = 0;
 	} else if (trial->phase == SPILL_TRIAL_RESTS) {
@@ -248,7 +253,7 @@ static enum spill_trial_step step_on(struct spill_placement_trial *trial, uint64
 static enum spill_trial_step give_up(struct spill_placement_trial *trial, uint64_t now_ns)
 {
 	if (trial->phase == SPILL_TRIAL_TRIES) {
-		fail(trial);
+		fail(trial, 0);
 		return SPILL_TRIAL_UNDO;
 	}
 	trial->failures = spill_min(spill_max(trial->failures, PATIENT) + 1, FAILURES_MOST);
@@ -261,7 +266,7 @@ static enum spill_trial_step give_up(struct spill_placement_trial *trial, uint64
 static enum spill_trial_step finish_gone(struct spill_placement_trial *trial)
 {
 	if (trial->phase == SPILL_TRIAL_TRIES)
-		fail(trial);
+		fail(trial, 0);
 	return trial->phase == SPILL_TRIAL_UNDOES  ? SPILL_TRIAL_UNDO
 	       : trial->phase == SPILL_TRIAL_KEEPS ? SPILL_TRIAL_KEEP
 	                                           : SPILL_TRIAL_NOTHING;
@@ -330,9 +335,8 @@ void spill_trial_begun(struct spill_placement_trial *trial, const struct spill_t
 		return;
 	}
 	note_failure(trial, 0); /* the device was busy */
-	trial->busy_ns = trial->busy_ns ? spill_min(2 * trial->busy_ns, BUSY_MOST_NS) : BUSY_NS;
 	spill_trial_rest(trial, now_ns);
-	trial->next_ns = spill_max(trial->next_ns, now_ns + trial->busy_ns);
+	trial->next_ns = spill_max(trial->next_ns, after_busy(trial, now_ns));
 }
 
 void spill_trial_kept(struct spill_placement_trial *trial)
@@ -355,6 +359,5 @@ void spill_trial_undone(struct spill_placement_trial *trial, bool done, uint64_t
 			trial->settled_ns = 0; /* it stays as it is */
 		return;
 	}
-	trial->busy_ns = trial->busy_ns ? spill_min(2 * trial->busy_ns, BUSY_MOST_NS) : BUSY_NS;
-	trial->next_ns = now_ns + trial->busy_ns;
+	trial->next_ns = after_busy(trial, now_ns);
 }

@@ -18,8 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Chunks whose cost is kept, a power of two. A chunk replaces another one at its place. */
-#define SPILL_TRIAL_COSTS 4096
+/* Chunks whose cost is kept. A chunk replaces another one at its place. */
+#define SPILL_TRIAL_COST_BITS 12
+#define SPILL_TRIAL_COSTS (1u << SPILL_TRIAL_COST_BITS)
 /* Samples of one placement, of which the median counts. */
 #define SPILL_TRIAL_SAMPLES 3
 /* Most chunks that one trial moves. */

@@ -9,10 +9,19 @@
 /* Six decimals of a TiB, times 10^6, fit into 64 bits. */
 #define DECIMALS 6
 
+#define THE_UNITS "units are B, KiB, MiB, GiB, TiB"
+
 static const struct unit {
 	const char *name;
 	unsigned shift;
-} units[] = {{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}};
+	const char *hint; /* for a unit that is nearly this one */
+} units[] = {
+    {"TiB", 40, "write TiB; " THE_UNITS},
+    {"GiB", 30, "write GiB; " THE_UNITS},
+    {"MiB", 20, "write MiB; " THE_UNITS},
+    {"KiB", 10, "write KiB; " THE_UNITS},
+    {"B", 0, THE_UNITS},
+};
 
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
@@ -88,18 +97,10 @@ static const char *nearest_unit(const char *unit)
 	size_t length = strlen(unit);
 	bool alike = length == 1 || (length == 2 && (unit[1] | 32) == 'b') ||
 	             (length == 3 && (unit[1] | 32) == 'i' && (unit[2] | 32) == 'b');
-	switch (alike ? unit[0] | 32 : 0) {
-	case 'k':
-		return "write KiB; units are B, KiB, MiB, GiB, TiB";
-	case 'm':
-		return "write MiB; units are B, KiB, MiB, GiB, TiB";
-	case 'g':
-		return "write GiB; units are B, KiB, MiB, GiB, TiB";
-	case 't':
-		return "write TiB; units are B, KiB, MiB, GiB, TiB";
-	default:
-		return "units are B, KiB, MiB, GiB, TiB";
-	}
+	for (size_t i = 0; i < UNITS && alike; i++)
+		if ((unit[0] | 32) == (units[i].name[0] | 32))
+			return units[i].hint;
+	return THE_UNITS;
 }
 
 static const char *unknown_unit(const char *unit)

@@ -11,4 +11,10 @@ static inline uint64_t spill_hash(uint64_t hash, uint64_t number)
 	return hash ^ hash >> 29;
 }
 
+/* A place of `bits` bits for a key of 32, as those of chunks. */
+static inline unsigned spill_hash_key(uint32_t key, unsigned bits)
+{
+	return (uint32_t)(key * UINT32_C(0x9e3779b1)) >> (32 - bits);
+}
+
 #endif

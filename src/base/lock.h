@@ -1,7 +1,8 @@
 /*
  * The lock order. A thread takes a lock only of a higher rank than those it holds. It holds none
- * but the mover's, and the one of trials that is only tried, across a vendor call. Fork takes the locks in this order and releases them in
- * reverse (runtime.c), so that the child finds their data whole.
+ * but the mover's, and the one of trials that is only tried, across a vendor call. Fork takes the
+ * locks in this order and releases them in reverse (runtime.c), so that the child finds their data
+ * whole.
  */
 #ifndef SPILL_LOCK_H
 #define SPILL_LOCK_H

@@ -123,11 +123,11 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
                                  bool *worth)
 {
 	unsigned count = spill_launch_access_host_keys(access);
-	uint64_t sum = 0, least = spill_benefit_copy_cost(&model->benefit);
+	uint64_t sum = 0, least = spill_benefit_copy_cost(&model->benefit), row_gap = gap();
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t key = access->host_keys[i];
 		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
-		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->history.count, gap(), cost);
+		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->history.count, row_gap, cost);
 		/* An access that is costly by itself counts even while its chunk pauses. */
 		*worth |= (row > least && spill_chunk_stay_may_try(&model->stays, key, now)) ||
 		          spill_benefit_pays(&model->benefit, cost, model->moves[site]);
@@ -171,11 +171,10 @@ static void fill_advice(struct spill_access_advice *advice, const struct spill_l
                         bool always)
 {
 	uint64_t now = spill_clock_ns();
-	bool worth = always;
-	uint64_t excess_ns = excess_of_access(access, advice->site, now, &worth);
+	advice->bring = always;
+	uint64_t excess_ns = excess_of_access(access, advice->site, now, &advice->bring);
 	advice->busy_ns = busy_time(now);
-	advice->bring = worth;
-	if (!worth)
+	if (!advice->bring)
 		spill_benefit_doubt_copies(&model->benefit, now);
 	advice->timed = !always && (has_unknown_cost(access, advice->site) || needs_probe(now));
 	add_work(spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns));

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "chunk_list.h"
 #include "chunk_map.h"
@@ -24,19 +23,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_TRIAL */
 /* The lock guards these. */
-static struct spill_placement_trial *trial;
+static struct spill_placement_trial state;
 static unsigned note_count;
-
-/* The state is mapped at the first need. pre: locked. False: no memory */
-static bool ensure_trial(void)
-{
-	if (!trial) {
-		void *made =
-		    mmap(NULL, sizeof(*trial), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		trial = made == MAP_FAILED ? NULL : made;
-	}
-	return trial;
-}
 
 /* Names the launch: its kernels and all chunks that it names, wherever they are. */
 static uint64_t site_of(const struct spill_launch_access *access)
@@ -141,7 +129,7 @@ static void free_list(struct trial_list *list)
 /* Was it moved by the trial, and is it still there? */
 static bool is_moved(const struct trial_list *list, unsigned i)
 {
-	return spill_trial_moved(trial, list->chunks[i].key, list->chunks[i].on_host);
+	return spill_trial_moved(&state, list->chunks[i].key, list->chunks[i].on_host);
 }
 
 /* -- steps. pre: as above ---------------------------------------------------------------------- */
@@ -149,11 +137,12 @@ static bool is_moved(const struct trial_list *list, unsigned i)
 static void propose(struct trial_list *list, const struct spill_launch_access *access, uint64_t site)
 {
 	uint64_t start = spill_clock_ns();
-	if (!spill_trial_choose(trial, list->chunks, list->all.count, start))
+	if (!spill_trial_choose(&state, list->chunks, list->all.count, start))
 		return;
-	exchange_chosen(list, trial->base_ns);
+	exchange_chosen(list, state.base_ns);
 	uint64_t now = spill_clock_ns();
-	spill_trial_begun(trial, list->chunks, list->all.count, placement_of(access, site), now, now - start);
+	spill_trial_begun(&state, list->chunks, list->all.count, placement_of(access, site), now,
+	                  now - start);
 }
 
 static void undo(struct trial_list *list, const struct spill_launch_access *access, uint64_t site)
@@ -163,12 +152,12 @@ static void undo(struct trial_list *list, const struct spill_launch_access *acce
 	for (unsigned i = 0; i < list->all.count; i++)
 		any |= list->chunks[i].chosen = !list->chunks[i].fixed && is_moved(list, i);
 	if (any)
-		exchange_chosen(list, SPILL_TRIAL_SAMPLES * trial->samples[0]);
+		exchange_chosen(list, SPILL_TRIAL_SAMPLES * state.samples[0]);
 	for (unsigned i = 0; i < list->all.count; i++)
 		left |= list->chunks[i].chosen && !list->chunks[i].moved && list->chunks[i].on_host;
 	uint64_t now = spill_clock_ns();
-	spill_trial_undone(trial, !left, placement_of(access, site), now, now - start);
-	if (left && trial->phase == SPILL_TRIAL_RESTS)
+	spill_trial_undone(&state, !left, placement_of(access, site), now, now - start);
+	if (left && state.phase == SPILL_TRIAL_RESTS)
 		spill_prefetch_displaced(); /* the end of a phase takes them home */
 }
 
@@ -177,7 +166,7 @@ static void keep(struct trial_list *list)
 	for (unsigned i = 0; i < list->all.count; i++)
 		if (is_moved(list, i))
 			chunk_of(list, i)->displaced = false;
-	spill_trial_kept(trial);
+	spill_trial_kept(&state);
 }
 
 static void take_step(enum spill_trial_step step, const struct spill_launch_access *access, uint64_t site)
@@ -199,43 +188,41 @@ static void take_step(enum spill_trial_step step, const struct spill_launch_acce
 static void note_better(void)
 {
 	char text[256];
-	if (trial->kept <= trial->noted || trial->phase != SPILL_TRIAL_RESTS || note_count == MOST_NOTES)
+	if (state.kept <= state.noted || state.phase != SPILL_TRIAL_RESTS || note_count == MOST_NOTES)
 		return;
-	trial->noted = trial->kept;
+	state.noted = state.kept;
 	note_count++;
 	snprintf(
 	    text, sizeof(text),
 	    "memory that a graph uses little is on the host now, in place of memory that it uses more: a "
 	    "launch takes %llu us, before it took %llu (movable.follow)",
-	    (unsigned long long)trial->base_ns / 1000, (unsigned long long)trial->first_ns / 1000);
+	    (unsigned long long)state.base_ns / 1000, (unsigned long long)state.first_ns / 1000);
 	spill_note("follow", text);
 }
 
 static uint64_t before(const struct spill_launch_access *access)
 {
 	uint64_t site = site_of(access), placement = placement_of(access, site), now = spill_clock_ns();
-	enum spill_trial_step step = spill_trial_next(trial, access->site, site, placement, now);
+	enum spill_trial_step step = spill_trial_next(&state, access->site, site, placement, now);
 	if (step != SPILL_TRIAL_NOTHING && spill_mover_trylock()) {
 		take_step(step, access, site);
 		if (step == SPILL_TRIAL_KEEP) /* the next trial follows at once */
-			take_step(spill_trial_next(trial, access->site, site, placement, now), access, site);
+			take_step(spill_trial_next(&state, access->site, site, placement, now), access, site);
 		spill_mover_unlock();
 		placement = placement_of(access, site);
 	}
 	/* Nothing else moves memory while launches are compared. */
-	if (spill_trial_compares(trial, site))
-		spill_chunked_hold(now + HOLD_NS + 2 * trial->base_ns);
+	if (spill_trial_compares(&state, site))
+		spill_chunked_hold(now + HOLD_NS + 2 * state.base_ns);
 	note_better();
-	return spill_trial_wants_sample(trial, site) ? placement : 0;
+	return spill_trial_wants_sample(&state, site) ? placement : 0;
 }
 
 uint64_t spill_trial_before(const struct spill_launch_access *access)
 {
-	uint64_t placement = 0;
 	if (pthread_mutex_trylock(&lock))
 		return 0;
-	if (ensure_trial())
-		placement = before(access);
+	uint64_t placement = before(access);
 	pthread_mutex_unlock(&lock);
 	return placement;
 }
@@ -244,16 +231,14 @@ void spill_trial_measured(const struct spill_stopwatch_access *access, uint64_t 
 {
 	if (!access->placement || pthread_mutex_trylock(&lock))
 		return;
-	if (trial)
-		spill_trial_sample(trial, access->placement, ns);
+	spill_trial_sample(&state, access->placement, ns);
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_trial_reset(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	/* Not unmapped: a signal handler that forks may have interrupted a thread that uses it. */
-	if (trial)
-		*trial = (struct spill_placement_trial){0};
+	if (state.site) /* a child of a process without trials does not touch the pages */
+		state = (struct spill_placement_trial){0};
 	note_count = 0;
 }

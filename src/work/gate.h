@@ -134,9 +134,9 @@ void spill_gate_want_maintenance(void);
 void spill_gate_fork_child(void);
 
 /*
- * The mover's lock (SPILL_RANK_MOVER). Only the lock of trials has a lower rank, and no third
- * one is held across vendor calls. The thread that holds it may move chunks, and meanwhile no enlisted allocation
- * (chunked.h) is released. That thread cannot be cancelled.
+ * The mover's lock (SPILL_RANK_MOVER). Only the lock of trials has a lower rank, and no third one is
+ * held across vendor calls. The thread that holds it may move chunks, and meanwhile no enlisted
+ * allocation (chunked.h) is released. That thread cannot be cancelled.
  */
 void spill_mover_lock(void);
 bool spill_mover_trylock(void); /* false if another thread has it */

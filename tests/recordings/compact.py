@@ -42,6 +42,8 @@ CONTEXT = 3
 # A launch that was never measured in place: it reads each byte once over the link of an H200, but no more than it can read from
 # device memory in its time.
 LINK_NS_PER_MIB, LINK_SLOWER = 18000, 64
+# The part on the device of the time of a launch that was only measured in place.
+SHARE = 0.1
 # Not every launch has a time, so the costs in place are scaled to the length of the periods; by so much at most.
 SCALE_MOST = 2
 
@@ -303,7 +305,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--program", default="")
     parser.add_argument("--repeat", type=int, default=20)
-    parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--share", type=float, default=SHARE)
     parser.add_argument("--phase", action="append", default=[])
     parser.add_argument("files", nargs="+", type=pathlib.Path)
     options = parser.parse_args()

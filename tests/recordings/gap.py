@@ -53,7 +53,7 @@ def main():
     files = [pathlib.Path(name) for name in names]
     phase = compact.Phase(files, 0, sys.maxsize)
     table = compact.chunk_table([period for run in phase.runs for period in run])
-    times = compact.Times(phase.runs, table, 0.1)
+    times = compact.Times(phase.runs, table, compact.SHARE)
     if len(phase.runs[2]) < 3:
         sys.exit(f"{files[2]} has too few periods")
     whole, device, in_place, moved = parts(phase.runs[2], times, exchanges(files[2]))

@@ -33,21 +33,14 @@ static void take_since(struct log_filter *filter, struct cli_call *call)
 		cli_call_refuse(call, "bad --since '%s': %s", call->value, reason);
 }
 
-bool log_filter_take(struct log_filter *filter, struct cli_call *call)
+void log_filter_take(struct log_filter *filter, struct cli_call *call)
 {
-	switch (call->option) {
-	case CLI_log_kind:
+	if (call->option == CLI_log_kind)
 		take_kind(filter, call);
-		return true;
-	case CLI_log_caller:
+	else if (call->option == CLI_log_caller)
 		filter->caller = call->value;
-		return true;
-	case CLI_log_since:
+	else if (call->option == CLI_log_since)
 		take_since(filter, call);
-		return true;
-	default:
-		return false;
-	}
 }
 
 bool log_filter_any(const struct log_filter *filter)

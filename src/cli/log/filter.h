@@ -11,8 +11,8 @@ struct log_filter {
 	uint64_t since_us;
 };
 
-/* Takes an option of the command. A bad value ends the call. False: it is no option of the filter. */
-bool log_filter_take(struct log_filter *filter, struct cli_call *call);
+/* Takes an option of the command, if it is one of the filter's. A bad value ends the call. */
+void log_filter_take(struct log_filter *filter, struct cli_call *call);
 
 /* True if a record may be left out. */
 bool log_filter_any(const struct log_filter *filter);

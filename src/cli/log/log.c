@@ -144,7 +144,7 @@ static void print_folder(struct log_output *output, const char *path)
 int cli_log(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
-	struct log_output output = {.counting = true};
+	struct log_output output = {0};
 	bool follow = false, folder;
 	char found[PATH_MAX];
 	const char *path;
