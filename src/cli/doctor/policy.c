@@ -103,7 +103,7 @@ static void judge_log(const char *program)
 	struct statvfs system;
 	struct stat status;
 
-	spill_log_path_find(&found, effective.policy.log_path, program);
+	spill_log_path_find(&found, effective.policy.log_path, program, SPILL_LOG_SUFFIX);
 	if (found.problem) {
 		doctor_find(DOCTOR_log_closed, "there will be no log: %s", found.problem);
 		return;

@@ -95,7 +95,7 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 /* The default folder of logs, without a slash at its end. False: HOME is missing. */
 static bool find_default_folder(struct spill_log_path *usual)
 {
-	spill_log_path_find(usual, "", "");
+	spill_log_path_find(usual, "", "", SPILL_LOG_SUFFIX);
 	char *slash = strrchr(usual->path, '/');
 	if (slash)
 		*slash = '\0';
