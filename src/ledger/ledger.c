@@ -276,6 +276,23 @@ bool spill_ledger_totals_now(struct spill_totals *copy)
 	return true;
 }
 
+bool spill_ledger_device_totals_now(struct spill_device_totals *copy, unsigned count)
+{
+	if (!lock_soon())
+		return false;
+	for (unsigned i = 0; i < count; i++)
+		copy[i] = *spill_ledger_totals_of(i);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void spill_ledger_count_held_up(int device, uint64_t ns)
+{
+	pthread_mutex_lock(&lock);
+	spill_ledger_totals_held_up(device, ns);
+	pthread_mutex_unlock(&lock);
+}
+
 void spill_ledger_count_oom(int device)
 {
 	pthread_mutex_lock(&lock);

@@ -4,6 +4,7 @@
 
 #include "live_page.h"
 #include "ledger.h"
+#include "metrics.h"
 
 static struct spill_device_totals all, devices[SPILL_DEVICES];
 static bool any_summed; /* at least one event had no line */
@@ -21,6 +22,7 @@ static unsigned device_index(int device)
 static void publish_device(int device, unsigned changed)
 {
 	spill_live_page_publish(device_index(device), &devices[device_index(device)], changed);
+	spill_metrics_changed();
 }
 
 static void add_held(struct spill_device_totals *sums, const struct spill_allocation *entry)
@@ -189,6 +191,15 @@ void spill_ledger_totals_oom(int device)
 	publish_device(device, SPILL_CHANGED_RARE);
 }
 
+void spill_ledger_totals_held_up(int device, uint64_t ns)
+{
+	FOR_EACH_SUM(sums, device)
+	{
+		sums->held_up_ns += ns;
+	}
+	spill_metrics_changed();
+}
+
 struct spill_level spill_ledger_totals_level(int device)
 {
 	struct spill_level level = begin_line(device);
@@ -199,6 +210,11 @@ struct spill_level spill_ledger_totals_level(int device)
 const struct spill_totals *spill_ledger_totals_sum(void)
 {
 	return &all.totals;
+}
+
+const struct spill_device_totals *spill_ledger_totals_of(unsigned device)
+{
+	return &devices[device];
 }
 
 void spill_ledger_totals_reset(void)

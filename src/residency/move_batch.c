@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "contexts.h"
 #include "live_page.h"
+#include "metrics.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "quiesce.h"
@@ -75,9 +76,12 @@ const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struc
                                      uint64_t *moving_ns)
 {
 	const char *error = NULL;
+	uint64_t closed_ns = spill_clock_ns();
 	*moving_ns = 0;
-	if (!spill_gate_close(deadline_ns))
+	if (!spill_gate_close(deadline_ns)) {
+		spill_ledger_count_held_up(device, spill_clock_ns() - closed_ns);
 		return "movable.wait: a call does not return";
+	}
 	/*
 	 * Marks break a capture. One that begins after this look is refused, or does not disturb
 	 * the moves.
@@ -94,6 +98,7 @@ const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struc
 		*moving_ns = spill_clock_ns() - start_ns + 1;
 	}
 	spill_gate_open();
+	spill_ledger_count_held_up(device, spill_clock_ns() - closed_ns);
 	return error;
 }
 
@@ -224,6 +229,7 @@ void spill_move_batch_report(const struct spill_move_batch *batch, const struct 
 		                                       &moved.order, &moved.level))
 			report_part(&moved, why);
 	}
+	spill_metrics_look();
 }
 
 void spill_move_batch_end(struct spill_move_batch *batch)
