@@ -68,6 +68,33 @@ static void judge_limits(const struct doctor_patient *patient)
 		doctor_find(DOCTOR_swap, "no swap");
 }
 
+/* Its kernel has Microsoft's name; the first WSL has no GPU. */
+static void judge_wsl(const struct doctor_patient *patient)
+{
+	char text[4096];
+
+	if (!spill_small_file_read_in(patient->root, "/proc/sys/kernel", "osrelease", text, sizeof(text)) ||
+	    !strcasestr(text, "microsoft") || !strcasestr(text, "WSL2"))
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	doctor_find(DOCTOR_wsl, "in WSL 2: the kernel is %s", text);
+}
+
+/* A mask of page sizes; 0: no pools. Older drivers lack the line. */
+static void judge_kept_pages(const struct doctor_patient *patient)
+{
+	static const char name[] = "\nEnableSystemMemoryPools:";
+	char text[8192];
+	const char *line;
+
+	if (!spill_small_file_read_in(patient->root, "/proc/driver/nvidia", "params", text, sizeof(text)))
+		return;
+	line = strstr(text, name);
+	if (line && strtoul(line + strlen(name), NULL, 10))
+		doctor_find(DOCTOR_kept_pages, "NVIDIA's module has EnableSystemMemoryPools: %lu",
+		            strtoul(line + strlen(name), NULL, 10));
+}
+
 /* Files and variables of container runtimes (systemd's "Container Interface", Kubernetes). */
 static void judge_container(const struct doctor_patient *patient)
 {
@@ -91,4 +118,6 @@ void doctor_look_at_host(const struct doctor_patient *patient, const struct spil
 		            "more than a fifth of the last 10 seconds was lost to a lack of memory");
 	judge_limits(patient);
 	judge_container(patient);
+	judge_wsl(patient);
+	judge_kept_pages(patient);
 }
