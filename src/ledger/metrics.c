@@ -44,9 +44,10 @@ static struct output {
 
 /* -- the file ---------------------------------------------------------------------------------- */
 
+/* pre: locked */
 static void tell_no_file(const char *problem)
 {
-	char line[SPILL_LOG_NAME + 256];
+	static char line[SPILL_LOG_NAME + 256]; /* too large for a small stack */
 	struct spill_text text = spill_text_begin(line, sizeof(line));
 	if (told)
 		return;

@@ -44,7 +44,7 @@ void spill_metrics_start(void);
 /* Sees to it that changes are written soon. A load if there are none. pre: no lock but the mover's */
 static inline void spill_metrics_look(void)
 {
-	if (atomic_load_explicit(&spill_metrics_state, memory_order_relaxed) == SPILL_METRICS_CHANGED)
+	if (atomic_load_explicit(&spill_metrics_state, memory_order_acquire) == SPILL_METRICS_CHANGED)
 		spill_metrics_start();
 }
 

@@ -505,6 +505,19 @@ machine() {
 	fi
 }
 
+@test "the folder of log.metrics" {
+	machine
+	mkdir textfile
+	for pattern in off textfile textfile/%e.prom; do
+		SPILL_LOG_METRICS=$pattern run "$spill" doctor -v --root m
+		ends_with 0
+		has_not "log.metrics"
+	done
+	SPILL_LOG_METRICS=none/%e.prom run "$spill" doctor -v --root m
+	ends_with 1
+	has_line "warning [environment] log.metrics = none/%e.prom: No such file or directory"
+}
+
 @test "a program that can be preloaded" {
 	machine
 	elf prog needed=libc.so.6
@@ -775,23 +788,27 @@ machine() {
 	elf plain needed=libc.so.6
 	run "$spill" doctor --root m -- ./cuda
 	ends_with 1
-	has_line "problem [program] cuda needs libcudart.so.12, and there is no NVIDIA GPU here"
+	has_line "problem [program] cuda needs libcudart.so.12, and no NVIDIA driver shows a GPU here"
 	[[ ${lines[-1]} == "1 problem, "*": something does not work" ]]
 	run "$spill" doctor --root m -- ./hip
-	has_line "problem [program] hip needs libamdhip64.so.6, and there is no AMD GPU here"
+	has_line "problem [program] hip needs libamdhip64.so.6, and no AMD driver shows a GPU here"
 	run "$spill" doctor --root m -- ./static
-	has_line "problem [program] ./static contains a CUDA runtime, and there is no NVIDIA GPU here"
+	has_line "problem [program] ./static contains a CUDA runtime, and no NVIDIA driver shows a GPU here"
 	run "$spill" doctor --root m -- ./plain
 	ends_with 0
 	# A driver that shows no device, and the other vendor's.
 	simulated SPILL_SIM_DEVICES=0 -- --root m -- ./cuda
-	has_line "problem [program] cuda needs libcudart.so.12, and there is no NVIDIA GPU here"
+	has_line "problem [program] cuda needs libcudart.so.12, and no NVIDIA driver shows a GPU here"
 	simulated -- --root m -- ./cuda
 	ends_with 0
-	has_not "there is no"
+	has_not "shows a GPU here"
+	# A driver that fails is the problem itself.
+	run env "LD_LIBRARY_PATH=$BUILD/tests/cli" BROKEN_DRIVER=refuse "$spill" doctor --root m -- ./cuda
+	has "NVIDIA's driver does not start"
+	has_not "shows a GPU here"
 	simulated -- --root m -- ./hip
 	ends_with 1
-	has_line "problem [program] hip needs libamdhip64.so.6, and there is no AMD GPU here"
+	has_line "problem [program] hip needs libamdhip64.so.6, and no AMD driver shows a GPU here"
 }
 
 @test "a CUDA runtime that is newer than the driver" {

@@ -182,11 +182,14 @@ static void judge_vendor(const struct doctor_patient *patient, const struct driv
 	judge_together(patient, facts);
 }
 
-/* A program that needs a vendor's GPU, and has none here. */
+/* A program that needs a vendor's GPU where there is none. A driver that fails is told by itself. */
 static void judge_need(const char *need, const struct driver_vendor *vendor, const struct driver_facts *facts)
 {
-	if (need[0] && (!facts || facts->stage < DRIVER_TOUCHING || !facts->count))
-		doctor_find(DOCTOR_gpu_missing, "%s, and there is no %s GPU here", need, vendor->name);
+	if (!need[0] || !facts || facts->end != DRIVER_ENDED)
+		return;
+	if (facts->stage == DRIVER_ABSENT ? !facts->problem[0]
+	                                  : facts->complete && has_no_device(vendor, facts))
+		doctor_find(DOCTOR_gpu_missing, "%s, and no %s driver shows a GPU here", need, vendor->name);
 }
 
 static const char *find_node(const struct doctor_patient *patient, const struct known_vendor *vendor)
