@@ -71,7 +71,7 @@ static const struct family {
      {{"", FIGURE(totals.ooms)}}},
     {"spill_held_up_seconds_total",
      "counter",
-     "Time in which the process could submit no work to its devices, because memory moved.",
+     "Time that moves of memory held the program up.",
      true,
      {{"", FIGURE(held_up_ns)}}},
 };

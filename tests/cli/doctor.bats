@@ -299,6 +299,23 @@ machine() {
 	has_line "warning [host] the kernel does not report the available memory"
 }
 
+@test "host memory: what AMD's driver may pin" {
+	machine
+	mkdir -p m/sys/module/ttm/parameters
+	page=$(getconf PAGESIZE)
+	echo $((16 * 1073741824 / page)) >m/sys/module/ttm/parameters/pages_limit
+	run "$spill" doctor -v --root m
+	ends_with 0 # no AMD GPU
+	touch m/dev/kfd
+	run "$spill" doctor -v --root m
+	has_line "warning [host] ttm.pages_limit lets AMD's driver pin 16.00 GiB, and 32.00 GiB may be spilled"
+	echo $((32 * 1073741824 / page)) >m/sys/module/ttm/parameters/pages_limit
+	run "$spill" doctor -v --root m
+	has_not "ttm"
+	SPILL_HOST_LIMIT=8GiB run "$spill" doctor -v --root m
+	has_not "ttm"
+}
+
 @test "the unified-memory variable is on with any value" {
 	machine
 	for value in 1 0 ""; do
