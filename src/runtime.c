@@ -9,6 +9,7 @@
 
 #include "access_recording.h"
 #include "account.h"
+#include "device_memory.h"
 #include "caller.h"
 #include "capture.h"
 #include "context_end.h"
@@ -118,6 +119,7 @@ static void fork_child(void)
 	spill_live_page_fork_child();
 	fork_done(true);
 	spill_account_reset();
+	spill_device_memory_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
 	spill_host_available_fork_child();

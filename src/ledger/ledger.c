@@ -283,13 +283,20 @@ void spill_ledger_count_oom(int device)
 	pthread_mutex_unlock(&lock);
 }
 
+void spill_ledger_held_up(int device, uint64_t us)
+{
+	pthread_mutex_lock(&lock);
+	spill_ledger_totals_held_up(device, us);
+	pthread_mutex_unlock(&lock);
+}
+
 static void count_dropped(enum spill_drop kind, const struct spill_sum *sum)
 {
 	struct spill_totals totals;
 	if (!sum->count)
 		return;
 	spill_ledger_totals(&totals);
-	spill_log_drop(kind, sum, &totals.peak);
+	spill_log_drop(kind, sum, &totals);
 }
 
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,

@@ -103,6 +103,8 @@ void spill_ledger_totals(struct spill_totals *totals);
 /* The same at the end of the process. Waits a limited time: this thread may hold the lock. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(int device);
+/* A move of the device's memory held the program up for so long. */
+void spill_ledger_held_up(int device, uint64_t us);
 
 /* Offers the log a line that log.max may leave out. Its drop line then counts `bytes`. */
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,

@@ -22,6 +22,11 @@ static void put_totals(struct spill_json *json, const char *member, const struct
 	cli_json_bytes(json, "live", &sums->live);
 	cli_json_bytes(json, "peak", &sums->peak);
 	cli_json_bytes(json, "spilled", &sums->spilled);
+	spill_json_object(cli_json_key(json, "away"));
+	cli_json_number(json, "peak_bytes", sums->away.peak);
+	cli_json_number(json, "wanted_bytes", sums->away.wanted);
+	cli_json_number(json, "moves_us", sums->away.moves_us);
+	spill_json_object_end(json);
 	spill_json_object_end(json);
 }
 

@@ -227,6 +227,8 @@ static void add_drop(struct cli_summary *summary, const struct spill_record_drop
 	totals->live.device += sums[SPILL_DROP_PROMOTE].bytes.device - sums[SPILL_DROP_DEMOTE].bytes.host;
 	totals->live.host += sums[SPILL_DROP_DEMOTE].bytes.host - sums[SPILL_DROP_PROMOTE].bytes.device;
 	totals->peak = drop->peak;
+	if (drop->away.wanted) /* missing in logs of older versions */
+		totals->away = drop->away;
 }
 
 static void set_exit(struct cli_summary *summary, struct cli_names *names,
@@ -323,13 +325,16 @@ static const struct {
     FIGURE("demoted_bytes", demoted),
     FIGURE("promoted_bytes", promoted),
     SUMS(spilled),
+    FIGURE("away.peak_bytes", away.peak),
+    FIGURE("away.moves_us", away.moves_us),
     FIGURE("allocs", allocs),
     FIGURE("frees", frees),
     SUMS(live),
     SUMS(peak),
+    FIGURE("away.wanted_bytes", away.wanted),
 };
 
-#define WITHOUT_ROUTINE 9
+#define WITHOUT_ROUTINE 11
 
 static uint64_t *figure_of(struct spill_totals *totals, unsigned entry)
 {
@@ -349,6 +354,8 @@ unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_d
 	unsigned count = 0, most = summary->all_told ? CLI_DIFFERENCES : WITHOUT_ROUTINE;
 	struct spill_totals lines = summary->totals, end = summary->exit_totals;
 
+	if (!end.away.wanted) /* logs of older versions */
+		end.away = lines.away;
 	for (unsigned i = 0; summary->exited && !summary->end.missing && i < most; i++) {
 		differences[count] =
 		    (struct cli_difference){figures[i].name, *figure_of(&lines, i), *figure_of(&end, i)};

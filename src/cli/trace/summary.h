@@ -104,6 +104,9 @@ struct cli_summary {
 	bool exited;
 	struct spill_totals totals, exit_totals; /* exit_totals: from the exit line */
 	uint64_t ahead;                          /* as in a device, of totals.live.device */
+	uint64_t away;                           /* bytes off the device by libspill, now */
+	/* Of the last move: its begin, and the part of its time that is counted. */
+	uint64_t move_start_us, move_told_us;
 	/* events after it, by other libraries' destructors; not counted elsewhere */
 	uint64_t after_exit;
 	struct spill_sum left_out[SPILL_DROPS_COUNT]; /* dropped by log.max; in the totals only */
@@ -149,7 +152,7 @@ void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);
 struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
 
 /* The differences from the exit line. 0 too if that or other lines are missing. */
-#define CLI_DIFFERENCES 17
+#define CLI_DIFFERENCES 20
 unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[]);
 
 void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals);
