@@ -40,7 +40,8 @@ static void write_loud_line(const struct spill_request *request, const struct sp
 	char line[1024];
 	struct spill_text text;
 	uint64_t away = spill_ledger_away(allocation);
-	if (!away || !spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes))
+	if (!away || !spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes,
+	                                    spill_ledger_away_now()))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");

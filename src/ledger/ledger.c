@@ -259,6 +259,14 @@ void spill_ledger_totals(struct spill_totals *copy)
 	pthread_mutex_unlock(&lock);
 }
 
+uint64_t spill_ledger_away_now(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t away = spill_ledger_totals_away();
+	pthread_mutex_unlock(&lock);
+	return away;
+}
+
 /* Waits a limited time: this thread may hold the lock, or its owner may never run again. */
 static bool lock_soon(void)
 {

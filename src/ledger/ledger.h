@@ -100,7 +100,9 @@ void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placem
 /* Stores the live bytes and holders (ledger_totals.h), in one walk. pre: record->device is set */
 void spill_ledger_holders(struct spill_record_oom *record);
 void spill_ledger_totals(struct spill_totals *totals);
-/* The same at the end of the process. Waits a limited time: this thread may hold the lock. */
+/* Bytes that we have put off the device, now. */
+uint64_t spill_ledger_away_now(void);
+/* The totals at the end of the process. Waits a limited time: this thread may hold the lock. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(int device);
 /* A move of the device's memory held the program up for so long. */

@@ -213,6 +213,11 @@ const struct spill_totals *spill_ledger_totals_sum(void)
 	return &all.totals;
 }
 
+uint64_t spill_ledger_totals_away(void)
+{
+	return all.away;
+}
+
 void spill_ledger_totals_reset(void)
 {
 	memset(&all, 0, sizeof(all));

@@ -38,6 +38,8 @@ struct spill_level spill_ledger_totals_level(int device);
 
 /* Over all devices. */
 const struct spill_totals *spill_ledger_totals_sum(void);
+/* Bytes that we have put off the device, now. */
+uint64_t spill_ledger_totals_away(void);
 
 void spill_ledger_totals_reset(void);
 

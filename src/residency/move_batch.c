@@ -160,7 +160,7 @@ static void write_loud_line(const struct moved_part *moved, bool at_limit)
 	char line[1024];
 	struct spill_text text;
 	if (!spill_loud_line_begin(&text, line, sizeof(line), moved->bytes,
-	                           moved->held.device + moved->held.host))
+	                           moved->held.device + moved->held.host, spill_ledger_away_now()))
 		return;
 	spill_text_add(&text, " moved to host memory to make room");
 	spill_loud_line_device(&text, moved->device, at_limit);

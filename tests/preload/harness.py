@@ -116,6 +116,17 @@ def apart(stderr):
     return BLOCK.sub("", stderr), BLOCK.findall(stderr)
 
 
+END = re.compile(r"^spill: (?! )[^\n:]*: up to [^\n]* was in host [^\n]* on the card\)[^\n]*\n", re.MULTILINE)
+
+
+def before_end(stderr):
+    """What is on stderr before the line that ends a run that spilled, which must be the last."""
+    rest, count = END.subn("", stderr)
+    if count != 1 or not END.fullmatch(stderr[len(rest):]):
+        raise AssertionError(f"not one line at the end: {stderr}")
+    return rest
+
+
 def decided(records):
     """The allocations that the policy had a say in: not the pinned and managed memory that the program asked for as such."""
     return [record for record in records if record["kind"] == "alloc" and record["reason"] != "asked"]

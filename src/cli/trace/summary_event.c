@@ -36,16 +36,62 @@ static void update_fit(struct cli_device *device, const struct spill_bytes *held
 		device->fit = (struct cli_fit){wanted, held->device, host, held->managed, refused};
 }
 
+static bool is_one_of(const struct cli_name *name, const char *const list[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (cli_name_is(name, list[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Did the device itself lack memory, and not only a limit or a rule? */
+static bool is_short(const struct cli_event *event)
+{
+	static const char *const moves[] = {"oom", "room", "reserve", "exchange"}, *const limits[] = {
+	                                                                               "device.limit",
+	                                                                               "rule.place",
+	                                                                               "rule.over",
+	                                                                               "rule.cap"};
+
+	if (event->kind == CLI_EVENT_ALLOC)
+		return cli_name_is(event->reason, "oom");
+	if (event->kind == CLI_EVENT_DEMOTE)
+		return is_one_of(event->reason, moves, sizeof(moves) / sizeof(moves[0]));
+	return event->kind == CLI_EVENT_OOM &&
+	       !is_one_of(event->reason, limits, sizeof(limits) / sizeof(limits[0]));
+}
+
+/* Keeps the driver's figures of the event. `request`: bytes that were refused. */
+static void keep_seen(struct cli_device *device, const struct cli_event *event, uint64_t request)
+{
+	struct cli_shortage *shortage = &device->shortage;
+	struct spill_bytes held = cli_device_held(device);
+	uint64_t demand = spill_bytes_all(&held) - device->asked + request;
+	uint64_t others = spill_minus(spill_minus(event->seen.total, event->seen.free), event->seen.ours);
+
+	if (!event->seen.total || (shortage->bytes && demand + others <= shortage->demand + shortage->others))
+		return;
+	shortage->bytes = event->seen.total;
+	shortage->free = event->seen.free;
+	shortage->others = others;
+	shortage->demand = demand;
+	shortage->time_us = event->time_us;
+}
+
 /* A request of 2^60 bytes must not hide the real demand. */
 static void add_final_oom(struct cli_summary *summary, const struct cli_event *event)
 {
 	struct cli_device *device = cli_summary_device(summary, event->device);
 	struct spill_bytes held = cli_device_held(device);
 
-	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes))
+	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes)) {
 		device->beyond++;
-	else
-		update_fit(device, &held, event->bytes);
+		return;
+	}
+	update_fit(device, &held, event->bytes);
+	device->shortage.count += is_short(event);
+	keep_seen(device, event, event->bytes);
 }
 
 static uint64_t away_of(const struct cli_live_entry *entry)
@@ -115,6 +161,8 @@ static void end_event(struct cli_summary *summary, struct cli_device *device, co
 	all.device += summary->ahead;
 	held = cli_device_held(device);
 	raise_peaks(summary, device, &all, &held);
+	device->shortage.count += is_short(event);
+	keep_seen(device, event, 0);
 }
 
 static void insert_large(struct cli_large_list *largest, const struct cli_event *event)
