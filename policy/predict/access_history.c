@@ -1,6 +1,7 @@
 #include "access_history.h"
 
 #include "hash.h"
+#include "minmax.h"
 
 /* A match at most so far behind the predicted access counts. One further on may be chance. */
 #define NEAR 4
@@ -11,6 +12,13 @@
 /* A new position is in doubt for so many accesses. */
 #define NEW_PLACE 8
 /*
+ * After so many unknown accesses in a row, the code alone does not keep the position. A layer has
+ * some 200.
+ */
+#define LOST 1024
+/* Launches of more chunks give no new names, because comparing them takes too long. */
+#define RENAMED 32
+/*
  * The longer context is this launch so far and the launches before it. It counts launches, because
  * the layers of a network share a few small buffers. Their weights differ, in every second launch
  * or so. Up to COMPARED accesses are compared; of more, the hash counts.
@@ -20,6 +28,11 @@
 /* Least share of right predictions, 3/8. Of two sequences that run at once, one is predicted. */
 #define SURE_LEAST (SPILL_ACCESS_SURE / 8 * 3)
 
+static struct spill_access access_of(const uint32_t *keys, unsigned place, uint16_t site)
+{
+	return (struct spill_access){keys[place], site, (uint16_t)spill_min(place, UINT16_MAX)};
+}
+
 static const struct spill_access *access_at(const struct spill_access_history *history, uint64_t number)
 {
 	return &history->uses[number % SPILL_ACCESS_USES];
@@ -28,6 +41,43 @@ static const struct spill_access *access_at(const struct spill_access_history *h
 static bool is_same_access(const struct spill_access *a, const struct spill_access *b)
 {
 	return a->key == b->key && a->site == b->site;
+}
+
+/* The names of the chunk of that access by now. Returns their number. */
+static unsigned names_of(const struct spill_access_history *history, uint64_t number,
+                         uint32_t names[SPILL_CHUNK_NAMES])
+{
+	return spill_chunk_renames_get(&history->renames, access_at(history, number)->key, number,
+	                               history->period, names);
+}
+
+/* The chunk is the predicted one, by a name that it has by now. */
+static bool is_predicted(const struct spill_access_history *history, uint64_t number,
+                         const struct spill_access *use)
+{
+	uint32_t names[SPILL_CHUNK_NAMES];
+
+	if (access_at(history, number)->site != use->site)
+		return false;
+	for (unsigned i = names_of(history, number, names); i-- > 0;)
+		if (names[i] == use->key)
+			return true;
+	return false;
+}
+
+/* The launch accesses other chunks than the same code did in the step before: [next, end). */
+static void learn_names(struct spill_access_history *history, uint64_t end, const uint32_t *keys,
+                        unsigned count)
+{
+	uint32_t old[RENAMED];
+	unsigned old_count = (unsigned)(end - history->next);
+
+	if (count > RENAMED || old_count > RENAMED)
+		return;
+	for (unsigned i = 0; i < old_count; i++)
+		old[i] = access_at(history, history->next + i)->key;
+	spill_chunk_renames_learn(&history->renames, history->count, history->next, old, old_count, keys,
+	                          count);
 }
 
 /*
@@ -99,7 +149,7 @@ static void count_prediction(struct spill_access_history *history, bool foreseen
 static uint64_t find_near(const struct spill_access_history *history, const struct spill_access *use)
 {
 	for (uint64_t n = history->next + 1; n < history->count && n < history->next + NEAR; n++) {
-		if (is_same_access(access_at(history, n), use))
+		if (is_predicted(history, n, use))
 			return n + 1;
 	}
 	return 0;
@@ -114,7 +164,7 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 {
 	bool any = history->next < history->count;
 
-	if (any && is_same_access(access_at(history, history->next), use)) {
+	if (any && is_predicted(history, history->next, use)) {
 		count_prediction(history, true);
 		/*
 		 * A new position, and the context occurred again later: prefer the later one. The
@@ -147,30 +197,117 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 	return any && history->misses <= HELD ? history->next : history->count + 1;
 }
 
-static void add_access(struct spill_access_history *history, struct spill_access use)
+static void set_position(struct spill_access_history *history, uint64_t next)
+{
+	bool known = next < history->count && history->count - next < SPILL_ACCESS_USES;
+
+	history->next = known ? next : history->count;
+	if (known)
+		history->period = history->count - next;
+}
+
+/*
+ * Adds an access. `end`: its launch runs the predicted code, which ends there; 0: it is not known.
+ * `doubt`: but on other chunks, so a place where the last launches occurred before is better.
+ */
+static void add_access(struct spill_access_history *history, struct spill_access use, uint64_t end,
+                       bool doubt)
 {
 	struct spill_access_launch *launch = &history->launches[0];
 	launch->hash = spill_hash(launch->hash, (uint64_t)use.key << 16 | use.site);
 	launch->uses++;
 
 	uint64_t *by_short = short_slot(history, &use), *by_long = long_slot(history, &use);
-	uint64_t next = find_position(history, &use, *by_long, *by_short);
+	uint64_t next = end;
+	if (!end)
+		next = find_position(history, &use, *by_long, *by_short);
+	else if (doubt && ends_alike(history, &use, *by_long, long_length(history)))
+		next = *by_long;
 
 	history->uses[history->count++ % SPILL_ACCESS_USES] = use;
 	*by_long = history->count;
 	*by_short = history->count;
-	history->next = history->count - next < SPILL_ACCESS_USES ? next : history->count;
+	set_position(history, next);
+}
+
+/* The number behind the last access of the launch that begins at `first`. */
+static uint64_t end_of_launch(const struct spill_access_history *history, uint64_t first)
+{
+	uint64_t end = first + 1;
+
+	while (end < history->count && access_at(history, end)->place)
+		end++;
+	return end;
+}
+
+/* The launch that begins at history->next predicted the chunk, which is the one of that place now. */
+static bool launch_predicts(const struct spill_access_history *history, uint64_t end,
+                            const struct spill_access *use)
+{
+	uint64_t first = history->next, number = first + use->place;
+
+	if (number < end && is_predicted(history, number, use))
+		return true;
+	end = spill_min(end, first + RENAMED);
+	for (number = first; number < end; number++)
+		if (is_predicted(history, number, use))
+			return true;
+	return false;
+}
+
+/*
+ * The end of the predicted launch, if its code tells the position: it is this launch's, and the
+ * launches beside it run other code. 0: it does not tell, or the program has left something out.
+ */
+static uint64_t end_by_code(const struct spill_access_history *history, const struct spill_access *first)
+{
+	uint64_t next = history->next, end;
+
+	if (next >= history->count || history->misses > LOST || access_at(history, next)->place ||
+	    access_at(history, next)->site != first->site)
+		return 0;
+	end = end_of_launch(history, next);
+	if (end == history->count || access_at(history, end)->site == first->site)
+		return 0;
+	return launch_predicts(history, end, first) || !find_near(history, first) ? end : 0;
+}
+
+/* The launch runs the predicted code. Counts the chunks that were predicted. True: all were. */
+static bool count_launch(struct spill_access_history *history, uint64_t end, const uint32_t *keys,
+                         unsigned count, uint16_t site)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct spill_access use = access_of(keys, i, site);
+		bool seen = launch_predicts(history, end, &use);
+
+		count_prediction(history, seen);
+		all &= seen;
+	}
+	return all;
+}
+
+static void begin_launch(struct spill_access_history *history)
+{
+	for (unsigned i = SPILL_ACCESS_LAUNCHES; --i;)
+		history->launches[i] = history->launches[i - 1];
+	history->launches[0] = (struct spill_access_launch){0};
 }
 
 void spill_access_history_launch(struct spill_access_history *history, const uint32_t *keys, unsigned count,
                                  uint16_t site)
 {
-	for (unsigned i = SPILL_ACCESS_LAUNCHES; --i && count;)
-		history->launches[i] = history->launches[i - 1];
-	if (count)
-		history->launches[0] = (struct spill_access_launch){0};
+	if (!count)
+		return;
+	struct spill_access first = access_of(keys, 0, site);
+	uint64_t end = end_by_code(history, &first);
+	bool all = end && count_launch(history, end, keys, count, site);
+	if (end && !all)
+		learn_names(history, end, keys, count);
+	begin_launch(history);
 	for (unsigned i = 0; i < count; i++)
-		add_access(history, (struct spill_access){.key = keys[i], .site = site});
+		add_access(history, access_of(keys, i, site), end, !all && i + 1 == count);
 }
 
 bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
@@ -178,7 +315,16 @@ bool spill_access_history_next(const struct spill_access_history *history, struc
 {
 	if (history->sure < SURE_LEAST || history->count - history->next <= walk->steps)
 		return false;
-	*use = *access_at(history, history->next + walk->steps++);
+	uint64_t number = history->next + walk->steps;
+	uint32_t names[SPILL_CHUNK_NAMES];
+	unsigned count = names_of(history, number, names);
+
+	*use = *access_at(history, number);
+	use->key = names[walk->names++];
+	if (walk->names >= count) {
+		walk->names = 0;
+		walk->steps++;
+	}
 	return true;
 }
 

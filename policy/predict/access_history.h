@@ -8,6 +8,9 @@
  * the program may have left something out. Then at the place where the last launches occurred
  * before.
  *
+ * A launch of the predicted code keeps the position even if it accesses other chunks. Those replace
+ * the ones that it accessed in the step before (chunk_renames.h).
+ *
  * All memory is in the struct, about 1 MiB. Zeroed, it is empty.
  */
 #ifndef SPILL_ACCESS_HISTORY_H
@@ -15,6 +18,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "chunk_renames.h"
 
 /* Accesses that are remembered. A power of two. */
 #define SPILL_ACCESS_USES 65536
@@ -25,8 +30,9 @@
 
 /* One access of one chunk. */
 struct spill_access {
-	uint32_t key;  /* the caller's name of the chunk: the same in each step */
-	uint16_t site; /* of the code that accesses it (migration_benefit.h) */
+	uint32_t key;   /* the caller's name of the chunk: the same in each step */
+	uint16_t site;  /* of the code that accesses it (migration_benefit.h) */
+	uint16_t place; /* in its launch; 0: the first */
 };
 
 /* Launches that make the longer context, with the current one so far. */
@@ -48,6 +54,8 @@ struct spill_access_history {
 	uint32_t misses;               /* wrong predictions in a row */
 	uint64_t followed;             /* accesses since the last new position */
 	struct spill_access_launch launches[SPILL_ACCESS_LAUNCHES]; /* the last first */
+	struct spill_chunk_renames renames;
+	uint64_t period; /* accesses from the predicted one to the last, when there was one */
 };
 
 /* Adds the chunks that one launch accesses now. Constant time for each, some 20 ns. */
@@ -57,6 +65,7 @@ void spill_access_history_launch(struct spill_access_history *history, const uin
 /* A walk along the predicted accesses, at most one period. Zeroed, it begins. */
 struct spill_access_walk {
 	uint64_t steps;
+	unsigned names; /* of the access at hand that were returned */
 };
 
 /*

@@ -1,5 +1,5 @@
 """
-Writes a model for llama.cpp: 7 B parameters of random weights in Q8_0 (7.04 GiB), without a vocabulary.
+Writes a model for llama.cpp: 7 B parameters of random weights in Q8_0 (7.04 GiB), and words that mean nothing.
 
 usage: llama_model.py GGUF_PY FILE    GGUF_PY: the folder gguf-py of a llama.cpp tree; its writer needs numpy
 """
@@ -52,6 +52,20 @@ class Model:
         self.writer.add_tensor(f"{name}.weight", self.ones)
 
 
+def describe_words(writer):
+    """A server needs them: what a tokenizer of that kind must have, then a name for each number."""
+    kinds = gguf.TokenType
+    words = [("<unk>", kinds.UNKNOWN), ("<s>", kinds.CONTROL), ("</s>", kinds.CONTROL)]
+    words += [(f"<0x{byte:02X}>", kinds.BYTE) for byte in range(256)]
+    words += [(f" {number}", kinds.NORMAL) for number in range(len(words), WORDS)]
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list([word.replace(" ", "\u2581") for word, _ in words])
+    writer.add_token_scores([-float(number) for number in range(WORDS)])
+    writer.add_token_types([kind for _, kind in words])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+
+
 def describe(writer):
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)
@@ -62,7 +76,7 @@ def describe(writer):
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(WIDTH // HEADS)
     writer.add_vocab_size(WORDS)
-    writer.add_tokenizer_model("no_vocab")
+    describe_words(writer)
     writer.add_file_type(7)  # mostly Q8_0
 
 

@@ -98,6 +98,15 @@ class LlamaModel(unittest.TestCase):
         self.assertEqual({word for found in scales.values() for word in found}, {"ea0c"})
 
 
+    def test_a_server_has_words(self):
+        keys = self.model["keys"]
+        words, kinds = keys["token_list"], keys["token_types"]
+        self.assertEqual(len(set(words)), keys["vocab_size"])
+        self.assertEqual((len(kinds), len(keys["token_scores"])), (len(words), len(words)))
+        self.assertEqual((words[:3], words[3], words[258]), (["<unk>", "<s>", "</s>"], "<0x00>", "<0xFF>"))
+        self.assertEqual((keys["bos_token_id"], keys["eos_token_id"]), (1, 2))
+
+
 class LlamaSpeeds(unittest.TestCase):
     """What a run of llama-bench comes to."""
 

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 """Makes a small recording for the tests from recordings of one program (docs/recordings.md).
 
-usage: compact.py [--program WORDS] [--repeat N] [--share SHARE] [--phase FIRST-LAST]…
+usage: compact.py [--program WORDS] [--repeat N] [--share SHARE] [--phase FIRST-LAST]… [--moving N]
                   IN_PLACE.rec [OTHER.rec…] > NAME.txt
 
 IN_PLACE is a run in which nothing moved. The last period of its launches is kept, and the first ones, in which libspill did not yet
 know which chunks they access. The other runs only add times: best are those of a run with all memory on the device. With --phase
 the same is done for those launches of IN_PLACE alone, by their numbers: a program that does one thing and then another. --share:
-the part on the device of the time of a launch that was only measured in place.
+the part on the device of the time of a launch that was only measured in place. --moving: the last N periods are kept, because
+the program has its buffers elsewhere in each.
 
 The result, a line each:
   # WORDS                      a comment
   program WORDS                where it comes from
   chunks MIB[h]…               an allocation: the sizes of its chunks, and `h` if it is on the host. Chunks have the numbers 0, 1, …
   period REPEATS               the lines behind it are repeated so often; 1: the begin of the next one
-  L SITE NS SURE CHUNK:NS…     a launch: its time on the device, and of each chunk the time that it adds on the host. The first
-                               SURE chunks are certain. FIRST-LAST stands for chunks that add nothing
+  L SITE NS SURE FIRST[-LAST][:NS]…   a launch: its time on the device, and the time that each of its chunks adds on the host.
+                               The first SURE chunks are certain
   G …                          a graph, likewise
-  C NS CHUNK:NS…               a copy, likewise
+  C NS FIRST[-LAST][:NS]…      a copy, likewise
   W                            the program waits for the device
 """
 import argparse
@@ -78,13 +79,13 @@ def read(path, first=0, last=sys.maxsize):
     return list(launches.values())
 
 
-def period_length(launches):
+def period_length(launches, same_chunks=SAME_CHUNKS):
     """The least number of launches after which nearly all repeat."""
     codes = [launch.code for launch in launches]
     for length in range(1, len(launches) // 2):
         if codes[-1 - length:-1 - length - LOOK:-1] == codes[-1:-1 - LOOK:-1] and repeats(launches, len(launches) - length, length):
             pairs = zip(launches[-length:], launches[-2 * length:-length])
-            if sum(a.mib == b.mib for a, b in pairs) >= SAME_CHUNKS * length:
+            if sum(a.mib == b.mib for a, b in pairs) >= same_chunks * length:
                 return length
     sys.exit("the launches do not repeat")
 
@@ -173,8 +174,8 @@ def allocations(table):
 class Times:
     """What the launch at each place of the period takes, from all runs."""
 
-    def __init__(self, runs, table, share):
-        self.period, self.share = runs[0][-1], share
+    def __init__(self, runs, table, share, moving=False):
+        self.period, self.share, self.moving = runs[0][-1], share, moving
         self.samples = [[] for _ in self.period]
         for periods in runs:
             for period in periods:
@@ -228,9 +229,9 @@ class Times:
         """The same for one chunk, where it was measured."""
         return self.rates[place].get(key, self.costs[place])
 
-    def cost(self, place, key):
-        """ns of a chunk on the host; 0 if only a launch at the begin names it."""
-        mib = self.period[place].mib.get(key)
+    def cost(self, place, key, begin=None):
+        """ns of a chunk on the host. 0 if only a launch at the begin names it, and buffers do not move."""
+        mib = self.period[place].mib.get(key) or (begin.mib.get(key) if self.moving else None)
         return round(self.scale * self.rate(place, key) * mib) if mib else 0
 
     def scale_for(self, periods):
@@ -246,11 +247,11 @@ class Times:
 class Phase:
     """The periods of the same launches in all files, what began them, and where the program waits."""
 
-    def __init__(self, files, first, last):
+    def __init__(self, files, first, last, moving=0):
         launches = read(files[0], first, last)
-        self.length = period_length(launches)
+        self.length = period_length(launches, 0 if moving else SAME_CHUNKS)
         self.runs = [cut(launches, self.length)]
-        self.begins = begins(self.runs[0])
+        self.begins = self.runs[0][-moving:-1] if moving else begins(self.runs[0])
         for path in files[1:]:
             self.runs.append(self.other_run(path))
         self.waits = set.intersection(*(set(waits(run)) for run in self.runs if len(run) > 1)) | {0}
@@ -278,13 +279,13 @@ class Writer:
             print("chunks", *(f"{self.table[key][0]}{'h' if self.table[key][1] else ''}" for key in keys))
 
     def chunks(self, times, place, launch):
-        """(number, number of the last one, ns): neighbours that cost nothing are one."""
+        """(number, number of the last one, ns of each): neighbours that cost the same are one."""
         runs = []
         for key in launch.mib:
             if key not in self.numbers:
                 continue
-            number, ns = self.numbers[key], times.cost(place, key)
-            if runs and not ns and not runs[-1][2] and runs[-1][1] + 1 == number:
+            number, ns = self.numbers[key], times.cost(place, key, launch)
+            if runs and ns == runs[-1][2] and runs[-1][1] + 1 == number:
                 runs[-1][1] = number
             else:
                 runs.append([number, number, ns])
@@ -297,7 +298,8 @@ class Writer:
                 print("W")
             head = ["C"] if launch.kind == "C" else [launch.kind, launch.site]
             sure = [] if launch.kind == "C" else [sum(key in self.numbers for key in list(launch.mib)[:launch.sure])]
-            chunks = [f"{first}:{ns}" if ns else f"{first}-{last}" for first, last, ns in self.chunks(times, place, launch)]
+            chunks = [f"{first}" + f"-{last}" * (last > first) + f":{ns}" * (ns > 0)
+                      for first, last, ns in self.chunks(times, place, launch)]
             print(*head, f"{times.device[place]:.0f}", *sure, *chunks)
 
 
@@ -306,17 +308,19 @@ def main():
     parser.add_argument("--program", default="")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--share", type=float, default=SHARE)
+    parser.add_argument("--moving", type=int, default=0)
     parser.add_argument("--phase", action="append", default=[])
     parser.add_argument("files", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
     bounds = [[int(number) for number in words.split("-")] for words in options.phase] or [[0, sys.maxsize]]
-    phases = [Phase(options.files, first, last) for first, last in bounds]
-    table = chunk_table([period for phase in phases for period in phase.runs[0][len(phase.begins):]])
+    phases = [Phase(options.files, first, last, options.moving) for first, last in bounds]
+    kept = [phase.runs[0] if options.moving else phase.runs[0][len(phase.begins):] for phase in phases]
+    table = chunk_table([period for periods in kept for period in periods])
     writer = Writer(table)
     writer.head(options.program or options.files[0].stem)
     for phase in phases:
         print(phase, file=sys.stderr)
-        times = Times(phase.runs, table, options.share)
+        times = Times(phase.runs, table, options.share, options.moving > 0)
         for period in phase.begins:
             writer.period(phase, times, 1, period)
         writer.period(phase, times, options.repeat, phase.runs[0][-1])

@@ -42,7 +42,7 @@ def bounds(program, files):
     """The line of test_recordings for the compact recording of the same files."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as recording:
         subprocess.run([sys.executable, compact.__file__, *files], stdout=recording, stderr=subprocess.DEVNULL, check=True)
-        done = subprocess.run([program, recording.name, "0"], capture_output=True, text=True, check=False)
+        done = subprocess.run([program, recording.name, "0", "100"], capture_output=True, text=True, check=False)
     return [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("ms a period")]
 
 

@@ -13,9 +13,9 @@ PERIOD = [("1", 1, ["10:32"], 5000, 0), ("0", 2, ["10:32", "30:16"], 200000, 800
 ON_HOST = "10:32"
 
 
-def recording(*, in_place, sites=0, unsure=0, more_us=0):
+def recording(*, in_place, sites=0, unsure=0, more_us=0, moving=False):
     """The lines of a run. `sites` is added to the names of code; `unsure`: the first periods name another chunk, too; `more_us`: a
-    period is longer than what was measured in it."""
+    period is longer than what was measured in it; `moving`: a buffer is elsewhere in each period."""
     lines, number, time = ["spill-recording 1"], 0, 0
     for period in range(PERIODS + unsure):
         # The program waits for the rest of the work.
@@ -24,6 +24,7 @@ def recording(*, in_place, sites=0, unsure=0, more_us=0):
             number += 1
             time += 10
             chunks = chunks + (["40:1"] if period < unsure and once == "0" else [])
+            chunks = [f"{0x30 + 16 * period:x}:16" if moving and chunk == "30:16" else chunk for chunk in chunks]
             host = in_place and ON_HOST in chunks
             mib = 64 if host else 0
             named = [chunk + "h" if host and chunk == ON_HOST else chunk for chunk in chunks]
@@ -33,19 +34,19 @@ def recording(*, in_place, sites=0, unsure=0, more_us=0):
 
 
 class Compact(unittest.TestCase):
-    def compact(self, *recordings, status=0):
+    def compact(self, *recordings, status=0, options=()):
         with tempfile.TemporaryDirectory() as folder:
             paths = []
             for number, text in enumerate(recordings):
                 paths.append(pathlib.Path(folder) / f"{number}.rec")
                 paths[-1].write_text(text, encoding="ascii")
-            done = subprocess.run([sys.executable, COMPACT, "--program", "a program", "--repeat", "7", *paths], capture_output=True,
-                                  text=True, check=False)
+            done = subprocess.run([sys.executable, COMPACT, "--program", "a program", "--repeat", "7", *options, *paths],
+                                  capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode != 0, status != 0, done.stderr)
         return done.stdout.splitlines()
 
     HEAD = ["program a program", "chunks 64h 32"]
-    LINES = ["period 7", "W", "C 5000 0-0", "L 2 200000 1 0:800000 1:400000", "L 3 70000 1 1:576000"]
+    LINES = ["period 7", "W", "C 5000 0", "L 2 200000 1 0:800000 1:400000", "L 3 70000 1 1:576000"]
 
     def test_two_runs(self):
         """The time in place is that of one run, the time on the device that of the other, whose code has other names."""
@@ -64,6 +65,15 @@ class Compact(unittest.TestCase):
     def test_costs_in_place_are_as_long_as_the_period(self):
         lines = self.compact(recording(in_place=True, more_us=400), recording(in_place=False))
         self.assertEqual(lines[5], "L 2 200000 1 0:1200000 1:600000")
+
+    def test_buffers_that_move(self):
+        """The last periods are kept, each with its own chunks. Those that were never on the host cost as much as others there."""
+        runs = (recording(in_place=True, moving=True), recording(in_place=False, moving=True))
+        self.compact(*runs, status=1)
+        lines = self.compact(*runs, options=("--moving", "3"))
+        self.assertEqual([line for line in lines if line.startswith("L 2")],
+                         [f"L 2 200000 1 0:800000 {chunk}:400000" for chunk in (4, 5, 6)])
+        self.assertEqual([line for line in lines if line.startswith("period")], ["period 1", "period 1", "period 7"])
 
     def test_another_program_is_refused(self):
         other = recording(in_place=False).replace(" ab 1 ", " ab 0 ")

@@ -10,8 +10,8 @@
 
 #include "exchange_choice.h"
 
-#define SIM_CHUNKS 512
-#define SIM_USES 60000
+#define SIM_CHUNKS 2048
+#define SIM_USES 200000
 #define SIM_MIB ((uint64_t)1 << 20)
 
 struct sim {

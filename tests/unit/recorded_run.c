@@ -56,18 +56,15 @@ static void add_use(struct recording *to, struct recorded_launch *launch, uint64
 	launch->count++;
 }
 
-/* CHUNK:NS, or FIRST-LAST of chunks that add nothing. */
+/* FIRST[-LAST][:NS]: each of these chunks adds so much; without NS nothing. */
 static void read_uses(struct recording *to, struct recorded_launch *launch, char *rest)
 {
 	while (rest) {
-		char *cost = strsep(&rest, " "), *chunk = strsep(&cost, ":"), *last = chunk;
-		uint64_t first = number_until(&last, "-");
-		if (cost) {
-			add_use(to, launch, first, number(&cost));
-			continue;
-		}
-		for (uint64_t end = number(&last); first <= end; first++)
-			add_use(to, launch, first, 0);
+		char *cost = strsep(&rest, " "), *chunks = strsep(&cost, ":");
+		uint64_t first = number_until(&chunks, "-"), last = chunks ? number(&chunks) : first;
+		uint64_t ns = cost ? number(&cost) : 0;
+		for (; first <= last; first++)
+			add_use(to, launch, first, ns);
 	}
 }
 

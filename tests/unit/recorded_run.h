@@ -36,7 +36,7 @@ struct recording {
 	struct recorded_chunk *chunks;
 	struct recorded_launch *launches;
 	struct recorded_use *uses;
-	struct recorded_phase phases[8];
+	struct recorded_phase phases[32];
 	unsigned chunk_count, launch_count, use_count, phase_count;
 	uint64_t host_bytes, device_bytes; /* of the chunks, at first */
 };

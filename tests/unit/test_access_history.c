@@ -186,8 +186,8 @@ TEST(a_loop_in_a_step)
 
 /*
  * A layer is two launches. The first uses two chunks of weights and the buffers that all layers
- * share. The second uses the buffers alone. In the next step the weights tell the layer, whatever
- * the buffers did since.
+ * share. The second uses the buffers alone. In the next step the weights of two layers tell where it
+ * is, whatever the buffers did since.
  */
 TEST(layers_share_their_buffers)
 {
@@ -197,14 +197,14 @@ TEST(layers_share_their_buffers)
 
 	for (unsigned i = 0; i < BUFFERS; i++)
 		keys[2 + i] = 1000 + i;
-	for (unsigned layer = 0; layer < LAYERS + 1; layer++) {
+	for (unsigned layer = 0; layer < LAYERS + 2; layer++) {
 		if (layer == LAYERS) /* what ends a step */
 			for (uint32_t other = 2000; other < 2008; other++)
 				spill_access_history_launch(&order, (const uint32_t[]){other}, 1, REDUCE);
 		keys[0] = 2 * (layer % LAYERS) + 1;
 		keys[1] = 2 * (layer % LAYERS) + 2;
 		spill_access_history_launch(&order, keys, 2 + BUFFERS, SITE);
-		if (layer < LAYERS)
+		if (layer <= LAYERS)
 			spill_access_history_launch(&order, keys + 2, BUFFERS, REDUCE);
 	}
 
@@ -212,8 +212,72 @@ TEST(layers_share_their_buffers)
 	struct spill_access use;
 	while (spill_access_history_next(&order, &walk, &use))
 		if (use.key < 1000)
-			assert_int_equal(use.key, (2 + met++) % (2 * LAYERS) + 1);
+			assert_int_equal(use.key, (4 + met++) % (2 * LAYERS) + 1);
 	assert_int_equal(met, 2 * LAYERS); /* to this one, of the step before it and of this one */
+}
+
+enum { DRIFT_LAYERS = 20, READ = 1, WRITE, BACK, END, BEGIN, DRIFT = 26, BUFFER = 1000, BUFFER_UNITS = 40 };
+
+/* The key of a buffer's first chunk in that step. Chunks have 10 units. */
+static uint32_t buffer_key(unsigned step, unsigned layer)
+{
+	return (BUFFER + layer * BUFFER_UNITS + step * DRIFT) / 10 * 10;
+}
+
+/* A launch of a chunk of weights, and a buffer of 12 units: one chunk, two or three. */
+static void use_weights_and_buffer(unsigned step, unsigned layer, uint16_t site)
+{
+	uint32_t keys[4] = {10 * layer + 10}, first = BUFFER + layer * BUFFER_UNITS + step * DRIFT;
+	unsigned count = 1;
+
+	for (uint32_t key = buffer_key(step, layer); key < first + 12; key += 10)
+		keys[count++] = key;
+	spill_access_history_launch(&order, keys, count, site);
+}
+
+static void drifting_step(unsigned step, unsigned back)
+{
+	for (uint16_t i = 0; i < 3; i++)
+		spill_access_history_launch(&order, (const uint32_t[]){8000 + i}, 1, BEGIN + i);
+	for (unsigned layer = 0; layer < DRIFT_LAYERS; layer++) {
+		use_weights_and_buffer(step, layer, READ);
+		use_weights_and_buffer(step, layer, WRITE);
+	}
+	spill_access_history_launch(&order, (const uint32_t[]){9000}, 1, END);
+	for (unsigned layer = DRIFT_LAYERS; layer-- > DRIFT_LAYERS - back;) {
+		use_weights_and_buffer(step, layer, BACK);
+		use_weights_and_buffer(step, layer, READ);
+	}
+}
+
+/*
+ * The allocator of the program places the buffers elsewhere in each step, and the weights stay. The way
+ * forward tells where they are now, and the way back is foreseen by these names.
+ */
+TEST(buffers_that_move_from_step_to_step)
+{
+	enum { STEPS = 6 };
+	struct spill_access_walk walk = {0};
+	struct spill_access use;
+	unsigned next = DRIFT_LAYERS - 2;
+
+	for (unsigned step = 0; step < STEPS; step++)
+		drifting_step(step, DRIFT_LAYERS);
+	drifting_step(STEPS, 1);
+	while (next && spill_access_history_next(&order, &walk, &use) && use.site != END)
+		next -= use.key == buffer_key(STEPS, next);
+	assert_int_equal(next, 0);
+}
+
+/* Code that was not predicted is other work: nothing is renamed. */
+TEST(other_code_renames_nothing)
+{
+	for (unsigned step = 0; step < 3; step++)
+		drifting_step(0, DRIFT_LAYERS);
+	struct spill_chunk_renames before = order.renames;
+	for (uint32_t i = 0; i < 8; i++)
+		spill_access_history_launch(&order, (const uint32_t[]){5000 + 100 * i}, 1, 77);
+	assert_memory_equal(&before, &order.renames, sizeof(before));
 }
 
 /* A run of one chunk is one period of one use. */

@@ -8,6 +8,13 @@ class GGMLQuantizationType(enum.IntEnum):
     Q8_0 = 8
 
 
+class TokenType(enum.IntEnum):
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    BYTE = 6
+
+
 class GGUFWriter:
     def __init__(self, path, architecture):
         self.path, self.steps = pathlib.Path(path), []

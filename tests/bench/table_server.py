@@ -1,0 +1,135 @@
+"""
+scripts/bench --llama-server: llama-server with less memory than its model needs, over HTTP. Its cache is for four long
+conversations, and these are short: what is held and not used should leave the device. The user builds the server; the model is made
+here (llama_model.py).
+"""
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+from benchlib import BUILD, MOVING, Bench, hog, host_memory, runtime_path, table
+from table_llama import FOLLOW, MACHINE, RESIDENT, make_model
+
+PORT, CLIENTS, PROMPT, TOKENS, LONG = 18080, 4, 200, 24, 160
+LATER = 50  # tokens after which the speed of a long answer counts
+SERVER = ("-ngl", "99", "-c", "16384", "-np", str(CLIENTS), "--no-mmap", "--no-warmup", "--host", "127.0.0.1", "--port", str(PORT))
+STARTS = 120  # seconds
+NO_BYTES = [[word, False] for word in range(3, 259)]  # words of single bytes (llama_model.py) are no text together
+
+
+def ask(client, tokens):
+    """The answer's numbers, and when each came. Without sampling, so that answers can be compared."""
+    prompt = [300 + (client * 7919 + i * 104729) % 31000 for i in range(PROMPT)]
+    body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "top_k": 1, "seed": 1, "ignore_eos": True, "stream": True,
+            "return_tokens": True, "cache_prompt": False, "logit_bias": NO_BYTES}
+    request = urllib.request.Request(f"http://127.0.0.1:{PORT}/completion", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    found, times, line = [], [], b""
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        for line in filter(lambda line: line.startswith(b"data: {"), answer):
+            new = json.loads(line[6:]).get("tokens", [])
+            found += new
+            times += [time.monotonic()] * len(new)
+    if len(found) != tokens:
+        raise ValueError(f"{len(found)} tokens of {tokens}: {line[:300]}")
+    return found, times
+
+
+def speed(times, first=0):
+    """Tokens a second from that one on."""
+    times = times[first:]
+    return (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 and times[-1] > times[0] else 0
+
+
+@contextlib.contextmanager
+def serving(program, model, folder, variables):
+    """A server that is ready. Ends with the block."""
+    log = pathlib.Path(folder) / "server.txt"
+    with open(log, "wb") as output:
+        environment = {**os.environ, **MACHINE, **variables, "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "") or runtime_path()}
+        with subprocess.Popen([program, "-m", str(model), *SERVER], stdout=output, stderr=output, env=environment) as process:
+            try:
+                wait_until_ready(process, log)
+                yield
+            finally:
+                process.terminate()
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+
+def wait_until_ready(process, log):
+    until = time.monotonic() + STARTS
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError):
+            with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        time.sleep(0.2)
+    raise RuntimeError(f"the server is not ready: {log.read_text(errors='replace')[-1500:]}")
+
+
+def measure():
+    """Speeds and answers: one after another, one long answer, all at once."""
+    alone = [ask(client, TOKENS) for client in range(CLIENTS)]
+    long = ask(0, LONG)
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        together = list(pool.map(lambda client: ask(client, TOKENS), range(CLIENTS)))
+    begin = min(times[0] for _, times in together)
+    whole = (CLIENTS * TOKENS - 1) / (max(times[-1] for _, times in together) - begin)
+    return ((statistics.median(speed(times) for _, times in alone), speed(long[1], LATER), whole),
+            [answer for answer, _ in alone + [long] + together])
+
+
+def run(bench, program, model, way):
+    """(speeds, answers), or the words for why there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {"HOME": folder}
+        if way != RESIDENT:
+            variables |= {"LD_PRELOAD": str(BUILD / "libspill.so"), "SPILL_OOM_CHAIN": MOVING, "SPILL_HOST_SHARE": "no",
+                          "SPILL_MOVABLE_FOLLOW": way}
+            if "BENCH_KEEP" in os.environ:
+                variables["SPILL_LOG"] = os.path.join(os.environ["BENCH_KEEP"], f"server-{way}.jsonl")
+        try:
+            with serving(program, model, folder, variables):
+                return measure()
+        except (RuntimeError, OSError, ValueError) as error:
+            print(f"  {way}: {error}", flush=True)
+            return None
+
+
+def main(words, leave_mib):
+    if len(words) != 2 or not os.access(words[0], os.X_OK):
+        sys.exit("bench: --llama-server takes a llama-server, and the folder gguf-py of its tree")
+    program, gguf_py = words
+    bench = Bench()
+    if not bench.gpu:
+        sys.exit("bench: --llama-server needs a GPU")
+    head = ("memory", "one client, tokens/s", f"one client from token {LATER} on", f"{CLIENTS} clients, in all", "answers")
+    rows, found = [head], {}
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(folder) / "model.gguf"
+        make_model(gguf_py, model)
+        print(f"{bench.gpu}; {host_memory()}", flush=True)
+        found[RESIDENT] = run(bench, program, model, RESIDENT)
+        with hog(leave_mib) as taken:
+            print(f"another process holds the rest by plain allocations; {taken.said}", flush=True)
+            for way in FOLLOW:
+                found[way] = run(bench, program, model, way)
+                print(f"  {way}: {found[way] and found[way][0]}", flush=True)
+    for way, result in found.items():
+        same = result and found[RESIDENT] and result[1] == found[RESIDENT][1]
+        cells = [f"{value:.1f}" for value in result[0]] if result else ["", "", ""]
+        rows.append((way, *cells, "equal" if same else "DIFFERENT" if result else "none"))
+    print()
+    table(*rows)
+    sys.exit("bench: not all runs have figures" if None in found.values() else 0)
