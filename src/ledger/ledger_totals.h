@@ -12,8 +12,7 @@
 
 struct spill_device_totals {
 	struct spill_totals totals;
-	uint64_t away;       /* live bytes that we put off the device */
-	uint64_t held_up_ns; /* time in which moves kept the program from submitting work */
+	uint64_t away; /* live bytes that we put off the device */
 	/* Since the last event with a line: the most device bytes, and had another event none? */
 	uint64_t high;
 	bool silent;
@@ -32,15 +31,16 @@ void spill_ledger_totals_freed(const struct spill_allocation *entry);
 void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spill_bytes *held);
 
 void spill_ledger_totals_oom(int device);
+void spill_ledger_totals_held_up(int device, uint64_t us);
 
-/* Moves on the device kept the program from submitting work for so long. */
-void spill_ledger_totals_held_up(int device, uint64_t ns);
 
 /* The level of a line that is no event of an entry. */
 struct spill_level spill_ledger_totals_level(int device);
 
 /* Over all devices. */
 const struct spill_totals *spill_ledger_totals_sum(void);
+/* Bytes that we have put off the device, now. */
+uint64_t spill_ledger_totals_away(void);
 
 /* Of a device. pre: device < SPILL_DEVICES */
 const struct spill_device_totals *spill_ledger_totals_of(unsigned device);

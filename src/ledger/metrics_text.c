@@ -13,7 +13,7 @@ struct sample {
 /* THE list of families with figures of the ledger. All figures are uint64_t. */
 static const struct family {
 	const char *name, *type, *help;
-	bool nanoseconds; /* shown as seconds */
+	bool microseconds; /* shown as seconds */
 	struct sample samples[4];
 } families[] = {
     {"spill_memory_bytes",
@@ -35,6 +35,11 @@ static const struct family {
      "Memory that libspill holds off the device now. The program asked for it on the device.",
      false,
      {{"", FIGURE(away)}}},
+    {"spill_off_device_peak_bytes",
+     "gauge",
+     "Most memory that libspill has held off the device at a time.",
+     false,
+     {{"", FIGURE(totals.away.peak)}}},
     {"spill_allocations_total",
      "counter",
      "Allocations that succeeded.",
@@ -73,7 +78,7 @@ static const struct family {
      "counter",
      "Time that moves of memory held the program up.",
      true,
-     {{"", FIGURE(held_up_ns)}}},
+     {{"", FIGURE(totals.away.moves_us)}}},
 };
 
 /* A label's value: shown characters only, with \ and " escaped. */
@@ -188,7 +193,7 @@ static void add_figures(const struct spill_metrics *metrics, struct spill_metric
 		uint64_t value = *(const uint64_t *)((const char *)&metrics->totals[device] + sample->offset);
 		struct spill_text *text = begin_sample(metrics, output, family->name, device);
 		spill_text_format(text, "%s%s", sample->label[0] ? "," : "", sample->label);
-		end_sample(output, value, family->nanoseconds ? 9 : 0);
+		end_sample(output, value, family->microseconds ? 6 : 0);
 	}
 }
 

@@ -202,12 +202,12 @@ CHILD_TEST(names_are_escaped_and_plain)
 {
 	static struct spill_metrics metrics = {.program = "a\"b\\c\nd\x1b[\xff", .pid = 7, .devices = 1};
 	metrics.start_us = 1700000000000012;
-	metrics.totals[0].held_up_ns = 2000000003;
+	metrics.totals[0].totals.away.moves_us = 2000003;
 	compose(&metrics);
 	CHECK(strstr(collected, "\nspill_process_running{program=\"a\\\"b\\\\c?d?[?\",pid=\"7\"} 0\n"));
 	CHECK(strstr(collected, "spill_process_start_time_seconds{") &&
 	      strstr(collected, "} 1700000000.000012\n"));
-	CHECK(strstr(collected, "\nspill_held_up_seconds_total{") && strstr(collected, "} 2.000000003\n"));
+	CHECK(strstr(collected, "\nspill_held_up_seconds_total{") && strstr(collected, "} 2.000003\n"));
 }
 
 /* The longest names on every device: the buffer is emptied in time, and nothing is cut. */
