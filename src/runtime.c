@@ -9,6 +9,7 @@
 
 #include "access_recording.h"
 #include "account.h"
+#include "device_memory.h"
 #include "caller.h"
 #include "capture.h"
 #include "context_end.h"
@@ -118,6 +119,7 @@ static void fork_child(void)
 	spill_live_page_fork_child();
 	fork_done(true);
 	spill_account_reset();
+	spill_device_memory_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
 	spill_host_available_fork_child();
@@ -129,6 +131,7 @@ static void fork_child(void)
 	spill_promote_reset();
 	spill_launch_access_reset();
 	spill_postmortem_reset();
+	spill_loud_line_reset();
 	spill_registry_fork_child();
 	spill_thread = (struct spill_thread){0};
 }
@@ -147,9 +150,9 @@ static __attribute__((noinline)) void report_problems(struct spill_config *confi
 {
 	char line[1280];
 	if (config->problem[0]) {
-		snprintf(line, sizeof(line), "%s; nothing is spilled, libspill only observes",
-		         config->problem);
+		snprintf(line, sizeof(line), "%s" SPILL_PROBLEM_EFFECT, config->problem);
 		report("policy", line);
+		spill_postmortem_policy(config->problem);
 	}
 	char *rest = config->warning;
 	for (char *warning = strsep(&rest, "\n"); warning && warning[0]; warning = strsep(&rest, "\n"))
@@ -260,17 +263,18 @@ void spill_runtime_exit(const char *how)
 	/* Not in another process that shares our memory (vfork, a bare clone). */
 	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
 	    runtime.owner != getpid() ||
-	    (!spill_log_active() && runtime.config.policy.log_stderr != SPILL_STDERR_ALL) ||
+	    (!spill_log_active() && runtime.config.policy.log_stderr == SPILL_STDERR_OFF) ||
 	    atomic_load(&runtime.ended))
 		return;
 	spill_ledger_write_sums();
 	if (!spill_ledger_totals_now(&totals) || atomic_exchange(&runtime.ended, true))
 		return;
 	const struct spill_shim *shim = runtime.shim;
+	uint64_t time_us = spill_log_now_us();
 	if (spill_log_active()) {
-		size_t length = spill_record_exit(spill_log_now_us(), how, &totals, shim->exit_hits,
-		                                  shim->hits(), shim->exit_line, shim->exit_line_size);
+		size_t length = spill_record_exit(time_us, how, &totals, shim->exit_hits, shim->hits(),
+		                                  shim->exit_line, shim->exit_line_size);
 		spill_log_write(shim->exit_line, length, SPILL_LOG_NOW);
 	}
-	spill_postmortem_exit(how, &totals, shim->exit_line, shim->exit_line_size);
+	spill_postmortem_exit(how, &totals, time_us, shim->exit_line, shim->exit_line_size);
 }

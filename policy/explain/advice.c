@@ -264,7 +264,7 @@ static void (*const advise[])(struct spill_text *text, const struct spill_record
     [SPILL_REFUSED_BY_OTHER] = advise_driver,
 };
 
-void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom)
+void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom, const char *problem)
 {
 	if (oom->total && spill_oom_is_beyond(oom->bytes, oom->total)) {
 		spill_text_format(text,
@@ -274,7 +274,11 @@ void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oo
 		return;
 	}
 	if (oom->would && strcmp(oom->would, "refuse") != 0) {
-		spill_text_format(text, "spill.mode = spill: it would have been tried as %s", oom->would);
+		if (problem)
+			spill_text_format(text, "a policy without this error: %s; it", problem);
+		else
+			spill_text_add(text, "spill.mode = spill: it");
+		spill_text_format(text, " would have been tried as %s", oom->would);
 		return;
 	}
 	advise[spill_refused_by_of(oom->refused_by)](text, oom);

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 
 #include "stderr_block.h"
-#include "minmax.h"
 
-/* "llama-server: ended (exit); 2.04 GiB spilled in 3 of 12 allocations, 1 out of memory" */
+/* "llama-server: ended (exit); up to 2.04 GiB was in host memory (…); 1 out of memory" */
 static void put_end_line(struct spill_block *block, const struct spill_report_process *process,
                          const char *how)
 {
@@ -14,14 +13,8 @@ static void put_end_line(struct spill_block *block, const struct spill_report_pr
 	spill_block_begin(block);
 	spill_block_put(block, "%s: ended (%s); ", spill_block_name(process->program).text,
 	                spill_block_name(how).text);
-	if (totals->spills)
-		spill_block_put(block, "%s spilled in %" PRIu64 " of %" PRIu64 " allocations",
-		                spill_size(spill_bytes_all(&totals->spilled)).text, totals->spills,
-		                totals->allocs);
-	else
-		spill_block_put(block, totals->demotions ? "no allocation spilled, but some were moved"
-		                                         : "nothing spilled");
-	spill_block_put(block, ", %" PRIu64 " out of memory", totals->ooms);
+	spill_block_story(block, process);
+	spill_block_put(block, "; %" PRIu64 " out of memory", totals->ooms);
 	spill_block_end(block);
 }
 
@@ -35,7 +28,8 @@ static void put_moves(struct spill_block *block, const char *what, uint64_t byte
 static void put_where_line(struct spill_block *block, const struct spill_totals *totals)
 {
 	spill_block_begin(block);
-	spill_block_put(block, "  where: %s", spill_sums(&totals->spilled).text);
+	spill_block_put(block, "  placed there: %s in %" PRIu64 " of %" PRIu64 " allocations",
+	                spill_sums(&totals->spilled).text, totals->spills, totals->allocs);
 	put_moves(block, "; moved to the host", totals->demoted, totals->demotions);
 	put_moves(block, ", moved back", totals->promoted, totals->promotions);
 	spill_block_end(block);
@@ -61,19 +55,12 @@ static void put_why_line(struct spill_block *block, const struct spill_bytes_by_
 	spill_block_end(block);
 }
 
-/*
- * Bytes off the device at one time: at most all that ever left it, and at most the peak of host and
- * managed memory.
- */
 static void put_avoided_line(struct spill_block *block, const struct spill_totals *totals)
 {
-	uint64_t left = spill_bytes_all(&totals->spilled) + totals->demoted;
-	uint64_t elsewhere = totals->peak.host + totals->peak.managed;
-
 	spill_block_line(block,
 	                 "  avoided by: at most %s less in use at once (a smaller context, batch or -ngl); "
 	                 "spill report has it by device, caller and rule",
-	                 spill_size(spill_min(left, elsewhere)).text);
+	                 spill_size(totals->away.peak).text);
 }
 
 static void put_bytes_line(struct spill_block *block, const char *what, const struct spill_bytes *bytes)
@@ -93,6 +80,25 @@ static void put_totals_line(struct spill_block *block, const struct spill_totals
 	put_bytes_line(block, "live", &totals->live);
 	put_bytes_line(block, "peak", &totals->peak);
 	put_bytes_line(block, "spilled", &totals->spilled);
+	spill_block_line(block, "  away: peak_bytes %" PRIu64 ", wanted_bytes %" PRIu64 ", moves_us %" PRIu64,
+	                 totals->away.peak, totals->away.wanted, totals->away.moves_us);
+}
+
+size_t spill_end_line(const struct spill_report_process *process, char *buffer, size_t size)
+{
+	struct spill_block block = {.text = spill_text_begin(buffer, size)};
+
+	if (!process->totals->away.peak)
+		return 0;
+	spill_block_begin(&block);
+	spill_block_put(&block, "%s: ", spill_block_name(process->program).text);
+	spill_block_story(&block, process);
+	if (process->log[0]) {
+		spill_block_put(&block, "; log ");
+		spill_block_path(&block, process->log);
+	}
+	spill_block_end(&block);
+	return block.text.length;
 }
 
 size_t spill_exit_report(const struct spill_report_process *process, const char *how,

@@ -24,17 +24,26 @@ static void put_what_line(struct spill_block *block, const struct spill_report_p
 }
 
 /*
- * "spilled before: 2.04 GiB host, in 3 of 12 allocations; 1.00 GiB moved to the host to make room"
+ * "spilled before: up to 2.04 GiB was in host memory (…); moves held the program up for 0.30 s, 2 %"
+ * "  2.04 GiB host, in 3 of 12 allocations; 1.00 GiB moved to the host to make room"
  */
-static void put_spilled_line(struct spill_block *block, const struct spill_totals *totals)
+static void put_spilled_lines(struct spill_block *block, const struct spill_report_process *process)
 {
+	const struct spill_totals *totals = process->totals;
+
+	if (!totals->away.peak) {
+		spill_block_line(block, "  spilled before: nothing");
+		return;
+	}
 	spill_block_begin(block);
 	spill_block_put(block, "  spilled before: ");
+	spill_block_story(block, process);
+	spill_block_end(block);
+	spill_block_begin(block);
+	spill_block_put(block, "    ");
 	if (totals->spills)
 		spill_block_put(block, "%s, in %" PRIu64 " of %" PRIu64 " allocations",
 		                spill_sums(&totals->spilled).text, totals->spills, totals->allocs);
-	else if (!totals->demotions)
-		spill_block_put(block, "nothing");
 	if (totals->demotions)
 		spill_block_put(block, "%s%s moved to the host to make room", totals->spills ? "; " : "",
 		                spill_size(totals->demoted).text);
@@ -93,25 +102,27 @@ static void put_device_line(struct spill_block *block, const struct spill_record
 		                 spill_size(spill_minus(used, oom->ours)).text);
 }
 
-/*
- * "refused by host.limit (rule default): 8.00 GiB allowed, 6.00 GiB in use, 3.00 GiB more asked"
- * "refused by host.reserve (rule default): 2.00 GiB to stay free of 2.50 GiB, 1.00 GiB asked"
- */
-static void put_refused_line(struct spill_block *block, const struct spill_record_oom *oom)
+void spill_oom_refused(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
 	enum spill_refused_by by = spill_refused_by_of(oom->refused_by);
 	bool reserve = by == SPILL_REFUSED_BY_HOST_RESERVE || by == SPILL_REFUSED_BY_DEVICE_RESERVE;
 
-	spill_block_begin(block);
-	spill_block_put(block, "  refused by %s (rule %s)", spill_block_name(oom->refused_by).text,
-	                spill_block_name(oom->rule).text);
+	spill_text_format(text, "%s (rule %s)", spill_block_name(oom->refused_by).text,
+	                  spill_block_name(oom->rule).text);
 	if (refusal->asked)
-		spill_block_put(block,
-		                reserve ? ": %s to stay free of %s, %s asked"
-		                        : ": %s allowed, %s in use, %s more asked",
-		                spill_size(refusal->limit).text, spill_size(refusal->held).text,
-		                spill_size(refusal->asked).text);
+		spill_text_format(text,
+		                  reserve ? ": %s to stay free of %s, %s asked"
+		                          : ": %s allowed, %s in use, %s more asked",
+		                  spill_size(refusal->limit).text, spill_size(refusal->held).text,
+		                  spill_size(refusal->asked).text);
+}
+
+static void put_refused_line(struct spill_block *block, const struct spill_record_oom *oom)
+{
+	spill_block_begin(block);
+	spill_block_put(block, "  refused by ");
+	spill_oom_refused(&block->text, oom);
 	spill_block_end(block);
 }
 
@@ -127,12 +138,12 @@ static void put_tried_line(struct spill_block *block, const struct spill_record_
 	spill_block_end(block);
 }
 
-static void put_help_line(struct spill_block *block, const struct spill_record_oom *oom)
+static void put_help_line(struct spill_block *block, const struct spill_record_oom *oom, const char *problem)
 {
 	char advice[ADVICE];
 	struct spill_text text = spill_text_begin(advice, sizeof(advice));
 
-	spill_advice_oom(&text, oom);
+	spill_advice_oom(&text, oom, problem);
 	spill_block_begin(block);
 	spill_block_put(block, "  what would have helped: ");
 	spill_text_plain(&block->text, advice);
@@ -144,7 +155,7 @@ static void write_report(struct spill_block *block, const struct spill_report_pr
                          const struct spill_record_oom *oom, unsigned callers)
 {
 	put_what_line(block, process, oom);
-	put_spilled_line(block, process->totals);
+	put_spilled_lines(block, process);
 	put_held_line(block, oom);
 	for (unsigned i = 0; i < callers; i++)
 		put_caller_line(block, &oom->by_caller[i]);
@@ -152,7 +163,7 @@ static void write_report(struct spill_block *block, const struct spill_report_pr
 	put_device_line(block, oom);
 	put_refused_line(block, oom);
 	put_tried_line(block, oom);
-	put_help_line(block, oom);
+	put_help_line(block, oom, process->problem);
 	spill_block_log(block, process);
 }
 

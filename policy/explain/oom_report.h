@@ -21,7 +21,12 @@ struct spill_report_process {
 	const char *program;
 	const char *log; /* its path; "": there is none */
 	const struct spill_totals *totals;
+	uint64_t run_us;     /* since the first GPU memory call */
+	const char *problem; /* the refused policy's: "FILE:LINE:COL: …"; NULL: none is refused */
 };
+
+/* Follows the problem of a refused policy, in its note and on stderr. */
+#define SPILL_PROBLEM_EFFECT "; nothing is spilled, libspill only observes"
 
 /*
  * Writes whole lines, each "spill: …" with its newline, and returns their length. Texts from
@@ -40,14 +45,26 @@ struct spill_bytes_by_reason {
 size_t spill_exit_report(const struct spill_report_process *process, const char *how,
                          const struct spill_bytes_by_reason *why, char *buffer, size_t size);
 
+/*
+ * One line at the end of a process that had memory off the device: the story of the run
+ * (run_story.h), and its log. 0 for others.
+ */
+size_t spill_end_line(const struct spill_report_process *process, char *buffer, size_t size);
+
 /* "5.00 GiB device, 2.04 GiB host". Leaves out zeros; "nothing" if all are. */
 struct spill_word spill_sums(const struct spill_bytes *sums);
 
 /*
  * The end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use …"
- * (advice.c).
+ * (advice.c). `problem`: as in struct spill_report_process.
  */
-void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom);
+void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom, const char *problem);
+
+/*
+ * What refused: "host.limit (rule default): 8.00 GiB allowed, 6.00 GiB in use, 3.00 GiB more asked"
+ * or "host.reserve (rule default): 2.00 GiB to stay free of 2.50 GiB, 1.00 GiB asked".
+ */
+void spill_oom_refused(struct spill_text *text, const struct spill_record_oom *oom);
 
 /*
  * Bytes of `live` on other devices than the full one; `places`, `callers` and `holders` lack them.

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "run_story.h"
+
 /* Bytes that are shown of a path, and of another name. */
 #define PATH 1024
 #define NAME 72
@@ -97,6 +99,21 @@ struct spill_word spill_sums(const struct spill_bytes *sums)
 	return word;
 }
 
+void spill_block_story(struct spill_block *block, const struct spill_report_process *process)
+{
+	const struct spill_story story = spill_story_of(process->totals, process->run_us);
+
+	spill_story_size(&block->text, &story);
+	if (story.away.moves_us)
+		spill_text_add(&block->text, "; ");
+	spill_story_cost(&block->text, &story);
+}
+
+void spill_block_path(struct spill_block *block, const char *path)
+{
+	add_end(&block->text, path, PATH);
+}
+
 void spill_block_log(struct spill_block *block, const struct spill_report_process *process)
 {
 	if (!process->log[0]) {
@@ -105,6 +122,6 @@ void spill_block_log(struct spill_block *block, const struct spill_report_proces
 	}
 	spill_block_begin(block);
 	spill_block_put(block, "  log ");
-	add_end(&block->text, process->log, PATH);
+	spill_block_path(block, process->log);
 	spill_block_end(block);
 }

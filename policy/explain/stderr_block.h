@@ -33,6 +33,12 @@ void spill_block_line(struct spill_block *block, const char *format, ...)
  */
 struct spill_word spill_block_name(const char *name);
 
+/* "up to 2.04 GiB was in host memory (…); moves held the program up for 0.30 s, 2 %" */
+void spill_block_story(struct spill_block *block, const struct spill_report_process *process);
+
+/* Adds the path of the log, or a part of it. */
+void spill_block_path(struct spill_block *block, const char *path);
+
 /* The line with the path of the log. */
 void spill_block_log(struct spill_block *block, const struct spill_report_process *process);
 

@@ -88,6 +88,13 @@ struct spill_level {
 	uint64_t all, all_peak;       /* of all devices */
 };
 
+/* The driver's figures for a device, from the last time that we asked. total == 0: we have none. */
+struct spill_seen {
+	uint64_t free, total;
+	uint64_t ours;   /* device bytes in this process's ledger at that time. */
+	uint64_t ago_us; /* age of the figures */
+};
+
 /* Strings of a record are not owned, and must live until it is written. */
 struct spill_record_alloc {
 	uint64_t time_us; /* since the start line */
@@ -104,6 +111,7 @@ struct spill_record_alloc {
 	const char *would; /* mode=observe: its place with mode=spill; else NULL */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
+	struct spill_seen seen; /* of a request that did not simply fit */
 	uint64_t took_us;
 };
 
@@ -130,6 +138,7 @@ struct spill_record_move {
 	unsigned chunks;
 	struct spill_bytes held; /* where the whole allocation is now */
 	const char *reason;      /* "oom", "limit", "room", "free" */
+	struct spill_seen seen;
 	uint64_t took_us;
 };
 
@@ -185,12 +194,20 @@ struct spill_hits {
 	uint64_t count;
 };
 
+/* What a run had off the device, and its cost. wanted == 0: not logged. */
+struct spill_away {
+	uint64_t peak;     /* most bytes at one time that we had put off the device */
+	uint64_t wanted;   /* most bytes at one time: of these, and on the device */
+	uint64_t moves_us; /* time that moves held the program up */
+};
+
 /* Sums over a run; every figure can be recomputed from the alloc, free and move lines. */
 struct spill_totals {
 	uint64_t allocs, frees, spills, ooms;
 	uint64_t demotions, promotions;         /* one for each allocation that moved, at least in part. */
 	uint64_t demoted, promoted;             /* bytes */
 	struct spill_bytes live, peak, spilled; /* spilled: bytes ever placed off the device by us */
+	struct spill_away away;
 };
 
 /* Lines that log.max may leave out, by the sum that counts them. */
@@ -238,7 +255,9 @@ struct spill_record_sum {
 struct spill_record_drop {
 	uint64_t time_us;
 	struct spill_sum sums[SPILL_DROPS_COUNT];
-	struct spill_bytes peak; /* as in the totals: of the whole run until now */
+	/* as in the totals: of the whole run until now */
+	struct spill_bytes peak;
+	struct spill_away away;
 };
 
 /*

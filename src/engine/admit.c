@@ -4,6 +4,7 @@
 
 #include "account.h"
 #include "capture.h"
+#include "device_memory.h"
 #include "fallback_chain.h"
 #include "clock.h"
 #include "deferred.h"
@@ -144,7 +145,7 @@ static bool take_fallback(struct spill_request *request)
 	struct spill_admission *admission = &request->admission;
 	const struct spill_backend *backend = admission->backend;
 	uint64_t free = 0, total = 0;
-	backend->devices->memory(request->device, &free, &total);
+	spill_device_memory(backend, request->device, &free, &total);
 	/* Decided again each time, because a stream may have begun to capture. */
 	admission->fallback = decide_fallback(request);
 	admission->full = true;
@@ -278,7 +279,7 @@ static void refuse_by_rule(struct spill_request *request)
 {
 	uint64_t free = 0, total = 0;
 	spill_admit_refused_by(request, request->admission.decision.refused_by);
-	request->admission.backend->devices->memory(request->device, &free, &total);
+	spill_device_memory(request->admission.backend, request->device, &free, &total);
 	surface_oom(request, free, total);
 }
 

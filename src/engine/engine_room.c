@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "contexts.h"
 #include "demote.h"
+#include "device_memory.h"
 #include "engine.h"
 #include "make_room.h"
 #include "movable.h"
@@ -36,7 +37,8 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 	if (spill_process_observes() || spill_capture_any())
 		return false;
 	spill_trim(backend, device, bytes, true);
-	return (!backend->devices->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
+	return (!spill_device_memory(backend, device, &free, &total) && free >= bytes) ||
+	       spill_demote(&demotion);
 }
 
 bool spill_make_room(const struct spill_backend *backend, int device, const char *api, const void *caller,

@@ -14,6 +14,12 @@ _Static_assert(SPILL_STDERR_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 
 static _Atomic bool reported;
 static _Atomic uint64_t by_oom, by_limit, by_rule;
+static const char *_Atomic policy_problem;
+
+void spill_postmortem_policy(const char *problem)
+{
+	atomic_store(&policy_problem, problem);
+}
 
 bool spill_postmortem_due(enum spill_refused_by refused_by)
 {
@@ -29,8 +35,11 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 	char program[256];
 	spill_ledger_totals(&totals);
 	spill_program_name(program, sizeof(program));
-	const struct spill_report_process process = {
-	    .program = program, .log = spill_log_path(), .totals = &totals};
+	const struct spill_report_process process = {.program = program,
+	                                             .log = spill_log_path(),
+	                                             .totals = &totals,
+	                                             .run_us = oom->time_us,
+	                                             .problem = atomic_load(&policy_problem)};
 	spill_stderr_lines(buffer, spill_oom_report(&process, oom, buffer, SPILL_STDERR_BLOCK));
 }
 
@@ -42,17 +51,22 @@ void spill_postmortem_count(enum spill_reason reason, uint64_t bytes)
 	                 bytes);
 }
 
-void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size)
+void spill_postmortem_exit(const char *how, const struct spill_totals *totals, uint64_t time_us, char *buffer,
+                           size_t size)
 {
-	if (spill_process_policy()->log_stderr != SPILL_STDERR_ALL)
+	enum spill_log_stderr mode = spill_process_policy()->log_stderr;
+	if (mode == SPILL_STDERR_OFF)
 		return;
 	char program[256];
 	spill_program_name(program, sizeof(program));
 	const struct spill_report_process process = {
-	    .program = program, .log = spill_log_path(), .totals = totals};
+	    .program = program, .log = spill_log_path(), .totals = totals, .run_us = time_us};
 	const struct spill_bytes_by_reason by_reason = {by_oom, by_limit, by_rule};
-	spill_stderr_lines(buffer, spill_exit_report(&process, how, &by_reason, buffer,
-	                                             size < SPILL_STDERR_BLOCK ? size : SPILL_STDERR_BLOCK));
+	size = size < SPILL_STDERR_BLOCK ? size : SPILL_STDERR_BLOCK;
+	size_t length = mode == SPILL_STDERR_ALL ? spill_exit_report(&process, how, &by_reason, buffer, size)
+	                                         : spill_end_line(&process, buffer, size);
+	if (length)
+		spill_stderr_lines(buffer, length);
 }
 
 void spill_postmortem_reset(void)

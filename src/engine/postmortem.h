@@ -20,10 +20,15 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 void spill_postmortem_count(enum spill_reason reason, uint64_t bytes);
 
 /*
- * Writes the summary at the end of the process, with log.stderr = all. `totals` are those of the
- * exit line. The caller brings the buffer: a signal handler's stack may be small.
+ * Writes the summary at the end of the process with log.stderr = all, and one line if memory was
+ * off the device with `first`. `totals` and `time_us` are those of the exit line. The caller brings
+ * the buffer: a signal handler's stack may be small.
  */
-void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size);
+void spill_postmortem_exit(const char *how, const struct spill_totals *totals, uint64_t time_us, char *buffer,
+                           size_t size);
+
+/* The policy is refused, with this problem, which lives as long as the process. */
+void spill_postmortem_policy(const char *problem);
 
 /* For a forked child, which has reported and spilled nothing. */
 void spill_postmortem_reset(void);

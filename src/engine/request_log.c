@@ -6,6 +6,7 @@
 
 #include "account.h"
 #include "admit.h"
+#include "device_memory.h"
 #include "live_page.h"
 #include "stderr.h"
 #include "postmortem.h"
@@ -39,7 +40,8 @@ static void write_loud_line(const struct spill_request *request, const struct sp
 	char line[1024];
 	struct spill_text text;
 	uint64_t away = spill_ledger_away(allocation);
-	if (!away || !spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes))
+	if (!away || !spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes,
+	                                    spill_ledger_away_now()))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
@@ -150,6 +152,15 @@ static void write_due_lines(const struct spill_request *request)
 	spill_log_activity(request->start_us);
 }
 
+/* The driver's figures matter if the request did not simply fit. */
+static struct spill_seen seen_by(const struct spill_request *request,
+                                 const struct spill_allocation *allocation)
+{
+	if (!request->admission.attempts && !spill_ledger_is_spill(allocation))
+		return (struct spill_seen){0};
+	return spill_device_seen(allocation->device);
+}
+
 static void log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                       enum spill_reason reason, enum spill_place would)
 {
@@ -171,6 +182,7 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	    .rule = request->admission.decision.rule,
 	    .would = would_name(would),
 	    .attempts = request->admission.attempts,
+	    .seen = seen_by(request, allocation),
 	};
 	record.took_us = record.time_us - request->start_us;
 	memcpy(record.tried, request->admission.tried, sizeof(record.tried));

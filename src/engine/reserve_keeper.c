@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "demote.h"
+#include "device_memory.h"
 #include "log.h"
 #include "process.h"
 #include "registry.h"
@@ -54,7 +55,7 @@ static bool look_at_device(const struct spill_backend *backend, int device, uint
 	struct keeper *keeper = &keepers[device];
 	uint64_t total = 0, pending = atomic_load(&keeper->pending);
 	*free = 0;
-	if (backend->devices->memory(device, free, &total) || !total)
+	if (spill_device_memory(backend, device, free, &total) || !total)
 		return false;
 	uint64_t spare = spill_minus(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
 	*kept = spill_min(spill_reserve_size(device), total / SPILL_RESERVE_PART);
@@ -79,7 +80,7 @@ static bool find_risk(const struct spill_backend *backend, int device)
 	if (!backend->loses_code || !spill_reserve_size(device) || spill_process_observes() ||
 	    can_refill(backend, device))
 		return false;
-	return !backend->devices->memory(device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
+	return !spill_device_memory(backend, device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
 }
 
 bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns)
@@ -321,7 +322,7 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
 		return load;
 	atomic_store_explicit(&keeper->next_load_ns, now + MS, memory_order_relaxed);
 	load.given = atomic_load(&keeper->given);
-	if (backend->devices->memory(device, &load.free, &total))
+	if (spill_device_memory(backend, device, &load.free, &total))
 		load.free = 0;
 	return load;
 }
@@ -346,7 +347,7 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device,
 	struct keeper *keeper = keeper_of(device);
 	uint64_t free = 0, total = 0, size = spill_reserve_size(device);
 	if (!keeper || !size || !load->free || spill_capture_any() ||
-	    backend->devices->memory(device, &free, &total) || load->given != atomic_load(&keeper->given))
+	    spill_device_memory(backend, device, &free, &total) || load->given != atomic_load(&keeper->given))
 		return;
 	uint64_t most = spill_min(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
 	uint64_t needs = spill_min(spill_minus(load->free, free), most);

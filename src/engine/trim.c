@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "deferred.h"
+#include "device_memory.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "engine_ordered.h"
@@ -26,7 +27,7 @@ static uint64_t device_room(const struct spill_backend *backend, int device)
 	uint64_t free = 0, total = 0;
 	uint64_t limit = spill_device_limit(backend, device), held = spill_account_device_held(device);
 	uint64_t left = spill_minus(limit, held);
-	backend->devices->memory(device, &free, &total);
+	spill_device_memory(backend, device, &free, &total);
 	return spill_min(free, left);
 }
 

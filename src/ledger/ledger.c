@@ -259,6 +259,14 @@ void spill_ledger_totals(struct spill_totals *copy)
 	pthread_mutex_unlock(&lock);
 }
 
+uint64_t spill_ledger_away_now(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t away = spill_ledger_totals_away();
+	pthread_mutex_unlock(&lock);
+	return away;
+}
+
 /* Waits a limited time: this thread may hold the lock, or its owner may never run again. */
 static bool lock_soon(void)
 {
@@ -283,13 +291,20 @@ void spill_ledger_count_oom(int device)
 	pthread_mutex_unlock(&lock);
 }
 
+void spill_ledger_held_up(int device, uint64_t us)
+{
+	pthread_mutex_lock(&lock);
+	spill_ledger_totals_held_up(device, us);
+	pthread_mutex_unlock(&lock);
+}
+
 static void count_dropped(enum spill_drop kind, const struct spill_sum *sum)
 {
 	struct spill_totals totals;
 	if (!sum->count)
 		return;
 	spill_ledger_totals(&totals);
-	spill_log_drop(kind, sum, &totals.peak);
+	spill_log_drop(kind, sum, &totals);
 }
 
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,

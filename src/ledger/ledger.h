@@ -100,9 +100,13 @@ void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placem
 /* Stores the live bytes and holders (ledger_totals.h), in one walk. pre: record->device is set */
 void spill_ledger_holders(struct spill_record_oom *record);
 void spill_ledger_totals(struct spill_totals *totals);
-/* The same at the end of the process. Waits a limited time: this thread may hold the lock. */
+/* Bytes that we have put off the device, now. */
+uint64_t spill_ledger_away_now(void);
+/* The totals at the end of the process. Waits a limited time: this thread may hold the lock. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(int device);
+/* A move of the device's memory held the program up for so long. */
+void spill_ledger_held_up(int device, uint64_t us);
 
 /* Offers the log a line that log.max may leave out. Its drop line then counts `bytes`. */
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,

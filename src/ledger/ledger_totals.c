@@ -43,12 +43,15 @@ static bool raise_peak(uint64_t *peak, uint64_t value)
 	return true;
 }
 
-static bool raise_peaks(struct spill_totals *totals)
+static bool raise_peaks(struct spill_device_totals *sums)
 {
+	struct spill_totals *totals = &sums->totals;
 	bool device = raise_peak(&totals->peak.device, totals->live.device);
 	bool host = raise_peak(&totals->peak.host, totals->live.host);
 	bool managed = raise_peak(&totals->peak.managed, totals->live.managed);
-	return device || host || managed;
+	bool away = raise_peak(&totals->away.peak, sums->away);
+	bool wanted = raise_peak(&totals->away.wanted, totals->live.device + sums->away);
+	return device || host || managed || away || wanted;
 }
 
 /* Before an event with a line. */
@@ -111,7 +114,7 @@ void spill_ledger_totals_added(struct spill_allocation *entry)
 	{
 		add_held(sums, entry);
 		count_alloc(&sums->totals, entry);
-		if (raise_peaks(&sums->totals))
+		if (raise_peaks(sums))
 			changed |= SPILL_CHANGED_PEAK;
 	}
 	end_event(entry);
@@ -174,7 +177,7 @@ void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spil
 		count_move(&sums->totals, before.held.device, held->device);
 		subtract_held(sums, &before);
 		add_held(sums, entry);
-		raise_peaks(&sums->totals);
+		raise_peaks(sums);
 	}
 	end_line(entry->device, &entry->level);
 	publish_device(entry->device, SPILL_CHANGED_ALL);
@@ -189,6 +192,15 @@ void spill_ledger_totals_oom(int device)
 	publish_device(device, SPILL_CHANGED_RARE);
 }
 
+void spill_ledger_totals_held_up(int device, uint64_t us)
+{
+	FOR_EACH_SUM(sums, device)
+	{
+		sums->totals.away.moves_us += us;
+	}
+	publish_device(device, SPILL_CHANGED_RARE);
+}
+
 struct spill_level spill_ledger_totals_level(int device)
 {
 	struct spill_level level = begin_line(device);
@@ -199,6 +211,11 @@ struct spill_level spill_ledger_totals_level(int device)
 const struct spill_totals *spill_ledger_totals_sum(void)
 {
 	return &all.totals;
+}
+
+uint64_t spill_ledger_totals_away(void)
+{
+	return all.away;
 }
 
 void spill_ledger_totals_reset(void)

@@ -31,12 +31,15 @@ void spill_ledger_totals_freed(const struct spill_allocation *entry);
 void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spill_bytes *held);
 
 void spill_ledger_totals_oom(int device);
+void spill_ledger_totals_held_up(int device, uint64_t us);
 
 /* The level of a line that is no event of an entry. */
 struct spill_level spill_ledger_totals_level(int device);
 
 /* Over all devices. */
 const struct spill_totals *spill_ledger_totals_sum(void);
+/* Bytes that we have put off the device, now. */
+uint64_t spill_ledger_totals_away(void);
 
 void spill_ledger_totals_reset(void);
 

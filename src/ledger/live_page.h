@@ -15,7 +15,7 @@
 
 #define SPILL_LIVE_PAGE_NAME "spill-counters"
 #define SPILL_LIVE_PAGE_MAGIC 0x72746e636c6c7073ull /* "spllcntr" */
-#define SPILL_LIVE_PAGE_VERSION 1u                  /* changes with everything below */
+#define SPILL_LIVE_PAGE_VERSION 2u                  /* changes with everything below */
 
 /*
  * The figures of a device, in lists of those that change together. The order of the lists is the
@@ -29,7 +29,9 @@
 #define SPILL_COUNTERS_PEAK(X) \
 	X(PEAK_DEVICE, "peak_device_bytes", totals.peak.device) \
 	X(PEAK_HOST, "peak_host_bytes", totals.peak.host) \
-	X(PEAK_MANAGED, "peak_managed_bytes", totals.peak.managed)
+	X(PEAK_MANAGED, "peak_managed_bytes", totals.peak.managed) \
+	X(PEAK_AWAY, "peak_away_bytes", totals.away.peak) \
+	X(PEAK_WANTED, "peak_wanted_bytes", totals.away.wanted)
 #define SPILL_COUNTERS_RARE(X) \
 	X(SPILLS, "spills", totals.spills) \
 	X(SPILLED_HOST, "spilled_host_bytes", totals.spilled.host) \
@@ -38,7 +40,8 @@
 	X(PROMOTIONS, "promotions", totals.promotions) \
 	X(DEMOTED, "demoted_bytes", totals.demoted) \
 	X(PROMOTED, "promoted_bytes", totals.promoted) \
-	X(OOMS, "ooms", totals.ooms)
+	X(OOMS, "ooms", totals.ooms) \
+	X(MOVES_US, "moves_us", totals.away.moves_us)
 #define SPILL_COUNTERS_COUNTS(X) \
 	X(ALLOCS, "allocs", totals.allocs) \
 	X(FREES, "frees", totals.frees)

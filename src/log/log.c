@@ -306,13 +306,13 @@ void spill_log_activity(uint64_t now_us)
 	unlock_log(&hold);
 }
 
-void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_bytes *peak)
+void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_totals *totals)
 {
 	struct log_hold hold;
 
 	if (!spill_log_active() || !lock_log(&hold))
 		return;
-	spill_log_max_count(&limit, kind, sum, peak);
+	spill_log_max_count(&limit, kind, sum, totals);
 	unlock_log(&hold);
 }
 

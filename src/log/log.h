@@ -84,7 +84,7 @@ void spill_log_write(const char *line, size_t length, enum spill_log_when when);
  */
 bool spill_log_offer(const char *line, size_t length, enum spill_log_when when);
 /* Counts events whose line was left out. `peak`: of the run until now. */
-void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_bytes *peak);
+void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_totals *totals);
 
 /* Activity without a line, at `now_us`: writes routine lines that have waited long enough. */
 void spill_log_activity(uint64_t now_us);

@@ -42,17 +42,20 @@ static void raise_peak(uint64_t *most, uint64_t value)
 }
 
 void spill_log_max_count(struct spill_log_max *max, enum spill_drop kind, const struct spill_sum *sum,
-                         const struct spill_bytes *peak)
+                         const struct spill_totals *totals)
 {
 	struct spill_record_drop *dropped = &max->dropped;
 
 	max->pending = true;
 	dropped->sums[kind].count += sum->count;
 	spill_bytes_add(&dropped->sums[kind].bytes, &sum->bytes);
-	/* Threads may arrive in another order than they read the peak. */
-	raise_peak(&dropped->peak.device, peak->device);
-	raise_peak(&dropped->peak.host, peak->host);
-	raise_peak(&dropped->peak.managed, peak->managed);
+	/* Threads may arrive in another order than they read the totals. */
+	raise_peak(&dropped->peak.device, totals->peak.device);
+	raise_peak(&dropped->peak.host, totals->peak.host);
+	raise_peak(&dropped->peak.managed, totals->peak.managed);
+	raise_peak(&dropped->away.peak, totals->away.peak);
+	raise_peak(&dropped->away.wanted, totals->away.wanted);
+	raise_peak(&dropped->away.moves_us, totals->away.moves_us);
 }
 
 size_t spill_log_max_line(struct spill_log_max *max, char *line, size_t size)
@@ -65,5 +68,5 @@ void spill_log_max_told(struct spill_log_max *max)
 {
 	max->pending = false;
 	memset(max->dropped.sums, 0,
-	       sizeof(max->dropped.sums)); /* the peak is of the whole run, so it stays */
+	       sizeof(max->dropped.sums)); /* the peaks are of the whole run, so they stay */
 }

@@ -35,9 +35,9 @@ bool spill_log_max_fill(struct spill_log_max *max);
 size_t spill_log_max_note(const struct spill_log_max *max, char *text, size_t text_size, char *line,
                           size_t size);
 
-/* Counts events whose line was left out. `peak`: of the run until now, including them. */
+/* Counts events whose line was left out. `totals`: of the run until now, including them. */
 void spill_log_max_count(struct spill_log_max *max, enum spill_drop kind, const struct spill_sum *sum,
-                         const struct spill_bytes *peak);
+                         const struct spill_totals *totals);
 
 /* Composes the drop line. `told` resets the sums when the log has taken that line. pre: pending */
 size_t spill_log_max_line(struct spill_log_max *max, char *line, size_t size);

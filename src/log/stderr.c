@@ -115,17 +115,59 @@ void spill_stderr_line(const char *text)
 	spill_stderr_lines(line, compose_line(line, text));
 }
 
-bool spill_loud_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole)
+/* Bytes off the device in the last line, and the number of lines. */
+static _Atomic uint64_t told_away;
+static _Atomic unsigned told_lines;
+
+void spill_loud_line_reset(void)
 {
-	static atomic_flag written = ATOMIC_FLAG_INIT;
-	enum spill_log_stderr mode = spill_process_policy()->log_stderr;
-	if (mode == SPILL_STDERR_OFF || (atomic_flag_test_and_set(&written) && mode == SPILL_STDERR_FIRST))
-		return false;
+	atomic_store(&told_away, 0);
+	atomic_store(&told_lines, 0);
+}
+
+static void begin_line(struct spill_text *text, char *line, size_t size)
+{
 	char program[256];
 	spill_program_name(program, sizeof(program));
 	*text = spill_text_begin(line, size);
 	spill_text_add(text, program);
 	spill_text_add(text, ": ");
+}
+
+/* "now 8.16 GiB is off the card (2.04 GiB when last told); expect lower speed; log …" */
+static void write_growth(struct spill_text *text, char *line, size_t size, uint64_t away, uint64_t before)
+{
+	begin_line(text, line, size);
+	spill_text_add(text, "now ");
+	spill_text_size(text, away);
+	spill_text_add(text, " is off the card (");
+	spill_text_size(text, before);
+	spill_text_add(text, " when last told");
+	spill_loud_line_end(text, line);
+}
+
+/* True for the thread that writes the line. *before: the bytes in the line before. */
+static bool is_due(uint64_t away, uint64_t *before)
+{
+	*before = atomic_load(&told_away);
+	return away / 4 >= *before && atomic_load(&told_lines) < SPILL_LOUD_LINES &&
+	       atomic_compare_exchange_strong(&told_away, before, away) &&
+	       atomic_fetch_add(&told_lines, 1) < SPILL_LOUD_LINES;
+}
+
+bool spill_loud_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole,
+                           uint64_t away)
+{
+	enum spill_log_stderr mode = spill_process_policy()->log_stderr;
+	uint64_t before = 0;
+	away = away > part ? away : part; /* some of it may be freed already */
+	if (mode == SPILL_STDERR_OFF || (mode == SPILL_STDERR_FIRST && !is_due(away, &before)))
+		return false;
+	if (before) {
+		write_growth(text, line, size, away, before);
+		return false;
+	}
+	begin_line(text, line, size);
 	spill_text_size(text, part);
 	spill_text_add(text, " of ");
 	spill_text_size(text, whole);

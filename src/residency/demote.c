@@ -5,6 +5,7 @@
 #include "account.h"
 #include "capture.h"
 #include "clock.h"
+#include "device_memory.h"
 #include "process.h"
 #include "exchange.h"
 #include "host_chunks.h"
@@ -59,7 +60,7 @@ struct spill_victim *spill_victim_list(int device, bool on_host, uint64_t older_
 static struct spill_shortfall shortfall_of(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
-	demotion->backend->devices->memory(demotion->device, &free, &total);
+	spill_device_memory(demotion->backend, demotion->device, &free, &total);
 	struct spill_shortfall shortfall =
 	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
 	                           spill_account_device_held(demotion->device),
@@ -157,8 +158,14 @@ static void want_sizes_ahead(const struct spill_backend *backend, int device)
 static void demote_shortfall(struct spill_demotion *demotion, struct spill_shortfall shortfall)
 {
 	struct spill_move_batch batch = {0};
-	struct spill_move_reason why = {SPILL_MOVE_DEMOTE, demotion->reason, demotion->api, demotion->caller,
-	                                spill_log_now_us()};
+	struct spill_move_reason why = {
+	    .kind = SPILL_MOVE_DEMOTE,
+	    .reason = demotion->reason,
+	    .api = demotion->api,
+	    .caller = demotion->caller,
+	    .start_us = spill_log_now_us(),
+	    .seen = spill_device_seen(demotion->device),
+	};
 	if (spill_move_batch_has_a_chance(demotion->backend, demotion->device,
 	                                  spill_process_policy()->movable_wait_us))
 		fill_batch(&batch, demotion, shortfall);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "promote.h"
+#include "device_memory.h"
 #include "chunked.h"
 #include "process.h"
 #include "host_chunks.h"
@@ -241,14 +242,14 @@ static int compare_for_report(const void *left, const void *right)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-static void report_exchange(const struct spill_move_batch *batch, uint64_t start_us)
+static void report_exchange(const struct spill_move_batch *batch, struct spill_move_reason why)
 {
-	struct spill_move_reason why = {SPILL_MOVE_DEMOTE, SPILL_REASON_USE, "", "", start_us};
 	struct spill_move_batch part = {.moves = batch->moves};
 	qsort(batch->moves, batch->count, sizeof(*batch->moves), compare_for_report);
 	while (part.count < batch->count && spill_move_leaves(&batch->moves[part.count]))
 		part.count++;
 	part.later = batch->count - part.count; /* an allocation can have chunks of both ways */
+	why.kind = SPILL_MOVE_DEMOTE;
 	spill_move_batch_report(&part, &why);
 	why.kind = SPILL_MOVE_PROMOTE;
 	part =
@@ -260,15 +261,16 @@ void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline
 {
 	struct spill_move_batch batch = {0};
 	struct spill_move_helper helper = {get_device_memory, note_move, exchange};
-	uint64_t start_us = spill_log_now_us();
+	struct spill_move_reason why = {.reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
 	exchange->came = 0;
 	exchange->ns = 0;
 	spill_move_stage(exchange->backend, exchange->device, exchange->goes.moves, exchange->goes.count);
 	if (begin_exchange(exchange, &batch)) {
+		why.seen = spill_device_seen(exchange->device);
 		spill_move_batch_attempt(&batch, exchange->backend, exchange->device, deadline_ns, &helper,
 		                         &exchange->ns);
 		exchange->came = spill_move_batch_settle(&batch, exchange->backend, exchange->device).device;
-		report_exchange(&batch, start_us);
+		report_exchange(&batch, why);
 	} else {
 		spill_move_batch_settle(&exchange->goes, exchange->backend, exchange->device);
 	}

@@ -7,6 +7,7 @@
 #include "account.h"
 #include "capture.h"
 #include "clock.h"
+#include "device_memory.h"
 #include "usage_estimate.h"
 #include "move.h"
 #include "note.h"
@@ -223,7 +224,7 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 	enum spill_usage_answer answer = spill_usage_estimate(&look, share, own, bytes, now_us);
 	if (answer != SPILL_USAGE_STALE)
 		return answer == SPILL_USAGE_ABOVE;
-	if (backend->devices->memory(device, &free, &look.total))
+	if (spill_device_memory(backend, device, &free, &look.total))
 		return false;
 	look.seen = true;
 	look.used = look.total > free ? look.total - free : 0;

@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "contexts.h"
+#include "device_memory.h"
 #include "live_page.h"
 #include "gate.h"
 #include "host_chunks.h"
@@ -159,20 +160,30 @@ static void write_loud_line(const struct moved_part *moved, bool at_limit)
 	char line[1024];
 	struct spill_text text;
 	if (!spill_loud_line_begin(&text, line, sizeof(line), moved->bytes,
-	                           moved->held.device + moved->held.host))
+	                           moved->held.device + moved->held.host, spill_ledger_away_now()))
 		return;
 	spill_text_add(&text, " moved to host memory to make room");
 	spill_loud_line_device(&text, moved->device, at_limit);
 	spill_loud_line_end(&text, line);
 }
 
-static void report_part(const struct moved_part *moved, const struct spill_move_reason *why)
+/* The lines of one move tell its time together: each adds what passed since the line before. */
+static uint64_t tell_time(const struct moved_part *moved, struct spill_move_reason *why)
+{
+	uint64_t took_us = spill_log_now_us() - why->start_us;
+	spill_ledger_held_up(moved->device, took_us - why->told_us);
+	why->told_us = took_us;
+	return took_us;
+}
+
+static void report_part(const struct moved_part *moved, struct spill_move_reason *why)
 {
 	bool demoted = why->kind == SPILL_MOVE_DEMOTE;
+	uint64_t took_us = tell_time(moved, why);
 	if (spill_log_active()) {
 		char *line = spill_scratch_take();
 		struct spill_record_move record = {
-		    .time_us = spill_log_now_us(),
+		    .time_us = why->start_us + took_us,
 		    .seq = moved->seq,
 		    .order = moved->order,
 		    .level = moved->level,
@@ -185,8 +196,9 @@ static void report_part(const struct moved_part *moved, const struct spill_move_
 		    .chunks = moved->chunks,
 		    .held = moved->held,
 		    .reason = spill_reason_name(why->reason),
+		    .seen = why->seen,
+		    .took_us = took_us,
 		};
-		record.took_us = record.time_us - why->start_us;
 		size_t length = line ? spill_record_move(&record, line, SPILL_LOG_LINE) : 0;
 		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
 		                                 .host = demoted ? moved->bytes : 0};
@@ -206,7 +218,7 @@ static void report_part(const struct moved_part *moved, const struct spill_move_
 		write_loud_line(moved, why->reason == SPILL_REASON_LIMIT);
 }
 
-void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why)
+void spill_move_batch_report(const struct spill_move_batch *batch, struct spill_move_reason *why)
 {
 	for (unsigned i = 0, end; i < batch->count; i = end) {
 		struct spill_chunked *chunked = batch->moves[i].chunked;

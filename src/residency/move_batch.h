@@ -6,6 +6,7 @@
 #define SPILL_MOVE_BATCH_H
 
 #include "move.h"
+#include "record.h"
 
 struct spill_move_batch {
 	struct spill_move *moves; /* from malloc; moves of one allocation are neighbours */
@@ -19,7 +20,9 @@ struct spill_move_reason {
 	enum spill_move_kind kind;
 	enum spill_reason reason;
 	const char *api, *caller;
-	uint64_t start_us; /* spill_log_now_us at the begin */
+	uint64_t start_us;      /* spill_log_now_us at the begin */
+	struct spill_seen seen; /* of the device, when the chunks were chosen */
+	uint64_t told_us;       /* time since start_us that lines already tell */
 };
 
 /* False: no memory for one more move. */
@@ -57,7 +60,7 @@ struct spill_bytes spill_move_batch_settle(const struct spill_move_batch *batch,
                                            const struct spill_backend *backend, int device);
 
 /* Logs a line for each allocation that had a chunk moved. pre: the mover is held */
-void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why);
+void spill_move_batch_report(const struct spill_move_batch *batch, struct spill_move_reason *why);
 
 /* Empties the batch. The caller releases the handles. */
 void spill_move_batch_end(struct spill_move_batch *batch);

@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "demote.h"
+#include "device_memory.h"
 #include "process.h"
 #include "host_chunks.h"
 #include "minmax.h"
@@ -75,7 +76,7 @@ void spill_promote_hold(void)
 uint64_t spill_promote_room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
-	if (backend->devices->memory(device, &free, &total))
+	if (spill_device_memory(backend, device, &free, &total))
 		return 0;
 	return spill_policy_device_room(spill_reserve_size(device), free, spill_account_device_held(device),
 	                                spill_device_limit(backend, device));
@@ -136,8 +137,13 @@ static void fill_batch(struct spill_move_batch *batch, const struct spill_victim
 
 static uint64_t carry_out(struct spill_move_batch *batch)
 {
-	struct spill_move_reason why = {SPILL_MOVE_PROMOTE, SPILL_REASON_FREE, "", "", spill_log_now_us()};
 	const struct spill_placement *first = &batch->moves[0].chunked->base;
+	struct spill_move_reason why = {
+	    .kind = SPILL_MOVE_PROMOTE,
+	    .reason = SPILL_REASON_FREE,
+	    .start_us = spill_log_now_us(),
+	    .seen = spill_device_seen(first->device),
+	};
 	spill_move_batch_carry_out(batch, first->backend, first->device,
 	                           spill_process_policy()->movable_wait_us);
 	uint64_t moved = spill_move_batch_settle(batch, first->backend, first->device).device;

@@ -103,7 +103,7 @@ sums_of() {
 	has_line "             1    2.00 GiB    2.00 GiB  kv"
 	has_line "             2    2.00 GiB    2.00 GiB  device -> host, kv, libkv.so+0x7"
 	has_line "  0           4.00 GiB    4.00 GiB    3.00 GiB           -    4.00 GiB    3.00 GiB           -  GPU"
-	has_line "  0           4.00 GiB    7.00 GiB    4.00 GiB    3.00 GiB           -           -           -  deficit 4.00 GiB"
+	has_line "  0           4.00 GiB    7.00 GiB    4.00 GiB    3.00 GiB           -           -           -           -  deficit 4.00 GiB"
 	query='.runs[0] | [.fits, .elsewhere.allocs, .elsewhere.bytes, .spilled.host_bytes, .peak.device_bytes, (.list // "none")]'
 	[ "$(json a.jsonl --vram 4GiB)" = '[true,2,4294967296,3221225472,4294967296,"none"]' ]
 }

@@ -8,14 +8,18 @@ json() { "$spill" report --json "$@"; }
 	ends_with 1
 	[ "${lines[0]}" = "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000" ]
 	[ "${lines[1]}" = "  ended          exit; last line at 15.000000 s" ]
-	[ "${lines[2]}" = "  spilled        yes, 1 of 2 allocations, in all 2.04 GiB host" ]
-	[ "${lines[3]}" = "  where          split 2.04 GiB" ]
-	[ "${lines[4]}" = "  why            oom 2.04 GiB" ]
-	[ "${lines[5]}" = "  by rule        default 2.04 GiB" ]
-	[ "${lines[6]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
-	[ "${lines[7]}" = "  out of memory  1" ]
-	[[ ${lines[8]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
-	[ "${lines[9]}" = "  log            $data/run.jsonl:1" ]
+	[ "${lines[2]}" = "  out of memory  1" ]
+	[ "${lines[3]}" = "  refused by     host.limit (rule default); 512 B asked by prog+0x1 of cudaMalloc" ]
+	[[ ${lines[4]} == "  would help     a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"* ]]
+	[ "${lines[5]}" = "  spilled        yes: up to 2.04 GiB was in host memory (8.04 GiB wanted, 6.00 GiB on the card)" ]
+	[ "${lines[6]}" = "  memory lacked  device 0: the log does not tell what was free" ]
+	[ "${lines[7]}" = "  placed there   1 of 2 allocations, in all 2.04 GiB host" ]
+	[ "${lines[8]}" = "  where          split 2.04 GiB" ]
+	[ "${lines[9]}" = "  why            oom 2.04 GiB" ]
+	[ "${lines[10]}" = "  by rule        default 2.04 GiB" ]
+	[ "${lines[11]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
+	[[ ${lines[12]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
+	[ "${lines[13]}" = "  log            $data/run.jsonl:1" ]
 }
 
 @test "totals to the byte, and equal to the exit line's" {
@@ -45,7 +49,7 @@ json() { "$spill" report --json "$@"; }
 @test "an out of memory: what was asked, by whom, what refused, who held what, what would have helped" {
 	run "$spill" report "$data/run.jsonl"
 	has_line "  at 13.000000 s: 512 B asked by prog+0x1 of cudaMalloc, device 0"
-	has_line "    refused by host.limit, rule default; tried device: CUDA_ERROR_OUT_OF_MEMORY, host: host.limit"
+	has_line "    refused by host.limit (rule default); tried device: CUDA_ERROR_OUT_OF_MEMORY, host: host.limit"
 	has_line "    device: 1.00 MiB free of 8.00 GiB"
 	has_line "    this process held 6.00 GiB device, 2.04 GiB host"
 	has_line "    the largest:"
@@ -136,7 +140,8 @@ json() { "$spill" report --json "$@"; }
 @test "moves, by reason" {
 	run "$spill" report "$data/moves.jsonl"
 	ends_with 0
-	has_line "  spilled        no allocation, but some were moved"
+	has_line "  spilled        yes: up to 2.00 GiB was in host memory (7.04 GiB wanted, 7.04 GiB on the card)"
+	has_line "  cost           moves held the program up for 0.50 s, 13 %"
 	has_line "  moved to host  2.00 GiB in 1 move: oom 2.00 GiB"
 	has_line "  moved back     2.00 GiB in 1 move: free 2.00 GiB"
 	has_line "         moves       moved        size host at end  moved to the host most"
@@ -200,6 +205,74 @@ same_of_both='.runs[0] | [.totals, .devices, .demoted, .promoted, .moved, .hones
 		jq -e '.runs[0] | .differences == [] and .late_events == 0 and .unknown_frees == 0' report.json
 		diff <(jq .runs[0].totals report.json) <(tail -n 1 made.jsonl | jq 'del(.v, .kind, .t, .how, .hits)')
 	done
+}
+
+# docs/examples/first.jsonl is of an H200 that another process had filled, by a libspill whose log did not yet tell that.
+example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
+
+@test "what was moved to the host counts as spilled, and its cost is told: the same in text, JSON and the page" {
+	size="up to 1.63 GiB was in host memory (12.52 GiB wanted, 11.34 GiB on the card)"
+	cost="moves held the program up for 0.30 s, 2 %"
+	run "$spill" report "$example"
+	ends_with 0
+	has_line "  spilled        yes: $size"
+	has_line "  cost           $cost"
+	[ "$(json "$example" | jq -r '.runs[0].story | .size, .cost')" = "$size"$'\n'"$cost" ]
+	"$spill" report --html page.html "$example"
+	grep -qF "\"size\":\"$size\",\"cost\":\"$cost\"" page.html
+	# A second line of the same move has the time since the same begin: that time counts once.
+	sed '/"kind":"move"/{p;s/"seq":1,/"seq":9,/;s/"order":2,/"order":9,/}' "$data/moves.jsonl" >twice.jsonl
+	[ "$(json twice.jsonl | jq .runs[0].totals.away.moves_us)" = "$(json "$data/moves.jsonl" | jq .runs[0].totals.away.moves_us)" ]
+}
+
+@test "of a log without the figures: that they are not known, and no surplus that the run contradicts" {
+	run "$spill" report "$example"
+	has_line "  memory lacked  device 0: the log does not tell what was free"
+	has "not known: memory lacked, and the log does not tell what others held"
+	has_not "surplus"
+	[ "$(json "$example" | jq -c '.runs[0].devices[0] | .shortage.told, .fit.surplus')" = $'false\nnull' ]
+}
+
+@test "memory that others held: who lacked, how much, and a deficit" {
+	# The same log as a newer libspill writes it: 128 GiB are neither free nor ours.
+	sed '/"kind":"move"/s/"us":/"seen":{"free":100000000,"total":150110011392,"ours":12000000000,"ago_us":5},"us":/' "$example" >seen.jsonl
+	run "$spill" report seen.jsonl
+	ends_with 0
+	has "  memory lacked  device 0: 12.52 GiB wanted by this process, 128.53 GiB held by others, contexts and code; 95.37 MiB free of 139.80 GiB, at "
+	has " 128.53 GiB           -  deficit 1.25 GiB"
+	has "less on device 0 (peak demand 12.52 GiB, room 11.27 GiB, others held 128.53 GiB"
+	has ", or as much less of other programs, contexts and libraries there"
+	[ "$(json seen.jsonl | jq -c '.runs[0].devices[0] | .shortage.others, .fit.others, (.fit.surplus < 0)')" = $'138010011392\n138010011392\ntrue' ]
+	# It just fitted, but not with what is to stay free.
+	sed 's/"ours":12000000000/"ours":149900000000/' seen.jsonl >reserved.jsonl
+	run "$spill" report --margin 0 reserved.jsonl
+	has " left, too little for device.reserve"
+	has "  avoided by     a "
+	[ "$(json reserved.jsonl | jq '.runs[0].devices[0].fit.reserved')" = true ]
+}
+
+@test "a policy that was refused is the advice, not spill.mode" {
+	sed 's/"name":"spill.mode","value":"spill","source":"[^"]*"/"name":"spill.mode","value":"observe","source":"problem"/;
+		s/"refused_by":"host.limit"/&,"would":"split"/' "$data/run.jsonl" >refused.jsonl
+	grep -q '"source":"problem"' refused.jsonl
+	error="/etc/spill/spill.conf:2:1: unknown key 'mdoe' in [spill]; the nearest is 'mode'"
+	sed -i "1a{\"v\":1,\"kind\":\"note\",\"t\":0.1,\"tid\":1,\"code\":\"policy\",\"text\":\"$error; nothing is spilled, libspill only observes\"}" refused.jsonl
+	run "$spill" report refused.jsonl
+	has_line "  the policy was refused: $error"
+	has_line "  would help     a policy without this error: $error; it would have been tried as split"
+	has_line "    what would have helped: a policy without this error: $error; it would have been tried as split"
+	has "; or a policy without this error: $error"
+	has_not "spill.mode = spill"
+	[ "$(json refused.jsonl | jq -r '.runs[0] | .problem, .ooms[0].advice')" = "$error"$'\n'"a policy without this error: $error; it would have been tried as split" ]
+}
+
+@test "lines that log.max left out, without the sum of what was off the device: at least" {
+	run "$spill" report "$data/dropped.jsonl"
+	has_line "  spilled        yes: memory was in host memory, and the log does not tell how much at once"
+	sed 's/"kind":"drop",/&"away":{"peak_bytes":1048576,"wanted_bytes":3145728,"moves_us":20000},/' "$data/dropped.jsonl" >told.jsonl
+	run "$spill" report told.jsonl
+	has "  spilled        yes: up to 1.00 MiB was in host memory (3.00 MiB wanted, "
+	has "  cost           moves held the program up for 0.02 s, 1 %"
 }
 
 @test "the largest allocations of sums have no end" {
@@ -290,22 +363,22 @@ same_of_both='.runs[0] | [.totals, .devices, .demoted, .promoted, .moved, .hones
 	ends_with 1
 	has_line "  fit at peak demand; margin 1.00 GiB"
 	# Devices and projections of scenario 5: 16304, 16368 and 32752 MiB for 39959, 42480 and 76200 MiB.
-	has_line "  0          15.92 GiB   39.02 GiB   14.65 GiB   24.37 GiB           -           -    1.27 GiB  deficit 24.10 GiB"
-	has_line "  1          15.98 GiB   41.48 GiB   14.65 GiB   10.63 GiB    5.31 GiB   10.89 GiB    1.34 GiB  deficit 26.50 GiB"
-	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -   11.98 GiB  surplus 10.98 GiB"
+	has_line "  0          15.92 GiB   39.02 GiB   14.65 GiB   24.37 GiB           -           -           -    1.27 GiB  deficit 24.10 GiB"
+	has_line "  1          15.98 GiB   41.48 GiB   14.65 GiB   10.63 GiB    5.31 GiB   10.89 GiB           -    1.34 GiB  deficit 26.50 GiB"
+	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -           -   11.98 GiB  surplus 10.98 GiB"
 	[ "$(json "$data/fit.jsonl" | jq -c '[.runs[0].devices[] | .bytes - .fit.usable, .fit.usable - .fit.wanted - .fit.surplus]')" = '[1073741824,0,1073741824,0,1073741824,0]' ]
 	run "$spill" report --margin 12GiB "$data/fit.jsonl"
 	has "margin 12.00 GiB"
 	has "deficit 16.00 MiB"
 	# Of margin and device.limit the one that leaves less.
 	run "$spill" report "$data/run.jsonl"
-	has_line "  0         140.40 GiB    8.04 GiB    6.00 GiB    2.04 GiB           -       512 B  134.40 GiB  deficit 4.04 GiB (device.limit 4.00 GiB)"
+	has_line "  0         140.40 GiB    8.04 GiB    6.00 GiB    2.04 GiB           -       512 B           -  134.40 GiB  deficit 4.04 GiB (device.limit 4.00 GiB)"
 	run "$spill" report --margin 138GiB "$data/run.jsonl"
 	has "deficit 5.64 GiB"
 	has_not "(device.limit"
 	[ "$(json --margin 200GiB "$data/run.jsonl" | jq '.runs[0].devices[0].fit.usable')" -eq 0 ]
 	run "$spill" report --margin 200GiB "$data/fit.jsonl"
-	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -   11.98 GiB  surplus 11.98 GiB, without the margin, which takes the whole device"
+	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -           -   11.98 GiB  surplus 11.98 GiB, without the margin, which takes the whole device"
 	[ "$(json --margin 0 "$data/fit.jsonl" | jq .margin)" -eq 0 ]
 }
 
@@ -352,13 +425,13 @@ same_of_both='.runs[0] | [.totals, .devices, .demoted, .promoted, .moved, .hones
 	sed 's/"reason":"oom"/"reason":"reserve"/; s/"devices":\[\]/"devices":[{"dev":0,"name":"x","bytes":17179869184}]/;
 		s/"policy":\[\]/"policy":[{"name":"device.reserve","value":"2GiB","source":"default"}]/' "$data/moves.jsonl" >reserve.jsonl
 	run "$spill" report reserve.jsonl
-	has_line "  avoided by     a smaller device.reserve, or less memory of other programs, contexts and libraries on the device: the peak demand would have fitted"
+	has_line "  avoided by     a smaller device.reserve, or less memory of other programs, contexts and libraries on the device: the peak demand alone would have fitted, and the log does not tell what others held"
 	sed 's/"reason":"reserve"/"reason":"limit"/; s/"name":"device.reserve","value":"2GiB"/"name":"rule x","value":"cap = 1GiB"/' reserve.jsonl >moved.jsonl
 	run "$spill" report moved.jsonl
 	has_line "  avoided by     a larger cap in the rules that have one"
 	sed -i s/2GiB/2047MiB/ reserve.jsonl
 	run "$spill" report reserve.jsonl
-	has_line "  avoided by     less memory of other programs, contexts and libraries on the device: the peak demand would have fitted"
+	has_line "  avoided by     less memory of other programs, contexts and libraries on the device: the peak demand alone would have fitted, and the log does not tell what others held"
 	# It did not fit, and what is to stay free would not have either.
 	sed -i 's/2047MiB/64MiB/; s/"bytes":17179869184}/"bytes":1073741824}/' reserve.jsonl
 	run "$spill" report reserve.jsonl

@@ -32,6 +32,7 @@ class Run:
         self.peak, self.spilled = dict(self.now), dict(self.now)
         self.counts = dict.fromkeys(("allocs", "frees", "spills", "ooms", "demotions", "promotions", "demoted_bytes",
                                      "promoted_bytes"), 0)
+        self.away, self.begin, self.told = dict.fromkeys(("now", "peak_bytes", "wanted_bytes", "moves_us"), 0), 0, 0
 
     # log.level = all, as ledger_totals.c and site_sums.c do it. An allocation that fits and is small has no line.
 
@@ -89,6 +90,15 @@ class Run:
             self.now[kind] += sign * size
             self.peak[kind] = max(self.peak[kind], self.now[kind])
 
+    def count_away(self, held, sign=1):
+        """After `add`, for memory that libspill placed."""
+        self.away["now"] += sign * (held.get("host", 0) + held.get("managed", 0))
+        self.raise_away()
+
+    def raise_away(self):
+        self.away["peak_bytes"] = max(self.away["peak_bytes"], self.away["now"])
+        self.away["wanted_bytes"] = max(self.away["wanted_bytes"], self.now["device"] + self.away["now"])
+
     def alloc(self):
         size = self.random.choice((1 << 20, 3 << 20, 64 << 20, 700 << 20, 2 * GIB))
         device, api, caller = self.random.randrange(2), "cudaMalloc", self.random.choice(CALLERS)
@@ -117,8 +127,9 @@ class Run:
                 self.spilled[kind] += held.get(kind, 0)
         self.counts["allocs"] += 1
         self.add(held)
+        self.count_away(held if reason != "asked" else {})
         summed = self.how in ("all", "threads") and place == "device" and reason == "fits" and size < 700 << 20
-        self.live[self.seq] = {"held": held, "place": place, "dev": device, "bytes": size,
+        self.live[self.seq] = {"held": held, "ours": reason != "asked", "place": place, "dev": device, "bytes": size,
                                "site": (device, api, caller, rule) if summed else None}
         told = {name: value for name, value in sums(held).items() if value}
         later, event = self.later(), self.event(device, held.get("device", 0), summed)
@@ -133,6 +144,7 @@ class Run:
         gone = self.live.pop(seq)
         self.counts["frees"] += 1
         self.add(gone["held"], -1)
+        self.count_away(gone["held"] if gone["ours"] else {}, -1)
         later, event = self.later(), self.event(gone["dev"], -gone["held"].get("device", 0), gone["site"] is not None)
         if gone["site"]:
             self.sum_up(gone["site"], -1, gone["bytes"], seq)
@@ -149,14 +161,27 @@ class Run:
         there, from_there, what = ("host", "device", "demote") if held.get("device") else ("device", "host", "promote")
         size = max(1, held[from_there] // 2)
         self.add(held, -1)
+        self.away["now"] -= held.get("host", 0)
         before = held.get("device", 0)
         self.live[seq]["held"] = held = {**held, from_there: held[from_there] - size, there: held.get(there, 0) + size}
         self.add(held)
+        self.count_away(held)
         self.counts[f"{what[:-1]}ions"] += 1
         self.counts[f"{what}d_bytes"] += size
         dev = self.live[seq]["dev"]
         self.line("move", self.later(), seq=seq, **self.event(dev, held.get("device", 0) - before, False), what=what, dev=dev, bytes=size, chunks=1,
-                  device_bytes=held.get("device", 0), host_bytes=held.get("host", 0), reason="room", us=9)
+                  device_bytes=held.get("device", 0), host_bytes=held.get("host", 0), reason="room", us=self.took())
+
+    def took(self):
+        """Of the move itself, or of the one before, which has several lines: that time counts once."""
+        now = self.events * 100
+        if self.begin and self.random.random() < 0.4:
+            took = now - self.begin
+        else:
+            took, self.begin, self.told = 9, now - 9, 0
+        self.away["moves_us"] += took - self.told
+        self.told = took
+        return took
 
     def gap(self):
         """A free that the driver refused: its order is told by no line."""
@@ -188,7 +213,8 @@ class Run:
             print(json.dumps(line))
         if how != "killed":
             print(json.dumps({"v": 1, "kind": "exit", "t": round(self.events * 1e-4, 6), "how": "exit", **self.counts,
-                              "live": sums(self.now), "peak": sums(self.peak), "spilled": sums(self.spilled), "hits": []}))
+                              "live": sums(self.now), "peak": sums(self.peak), "spilled": sums(self.spilled),
+                              "away": {name: size for name, size in self.away.items() if name != "now"}, "hits": []}))
 
 
 def held(record):
@@ -236,6 +262,13 @@ def device(events, number):
     return {"live": sums(now), "peak": sums(peak), "fit": fit}
 
 
+def short(events, number):
+    """The events at which the device lacked memory, which is not so where a limit or a rule decided."""
+    why = {"alloc": ("oom",), "move": ("oom", "room", "reserve", "exchange"), "oom": ("host.limit",)}
+    return [event for event in events if event.get("dev") == number and event.get("what") != "promote"
+            and event.get("refused_by" if event["kind"] == "oom" else "reason") in why.get(event["kind"], ())]
+
+
 def in_order(records):
     """Events by order; an out of memory comes after the highest that stood before it."""
     keyed, highest = [], 0
@@ -260,7 +293,12 @@ def check(log, report):
         mine = device(events, row["dev"])
         usable = min(ROOM - GIB, ROOM if row["dev"] == 0 else ROOM * 3 // 4)
         mine["fit"] |= {"usable": usable, "free": max(0, ROOM - mine["fit"]["device_bytes"]), "surplus": usable - mine["fit"]["wanted"]}
-        assert {name: row[name] for name in mine} == mine, (row, mine)
+        lacked = short(events, row["dev"])
+        told = any(event["kind"] == "oom" and not event["live"]["device_bytes"] for event in lacked)
+        assert (row["shortage"] or {"count": 0})["count"] == len(lacked) and (row["shortage"] or {"told": told})["told"] == told
+        if lacked and not told and mine["fit"]["surplus"] >= 0:
+            mine["fit"]["surplus"] = None
+        assert {name: row["fit"][name] for name in mine["fit"]} == mine["fit"] and row["live"] == mine["live"] and row["peak"] == mine["peak"], (row, mine)
     sizes = sorted((event["bytes"] for event in events if event["kind"] == "alloc"), reverse=True)
     assert [large["bytes"] for large in run["largest"]] == sizes[:10]
     freed = {event["seq"] for event in events if event["kind"] == "free"}

@@ -116,6 +116,17 @@ def apart(stderr):
     return BLOCK.sub("", stderr), BLOCK.findall(stderr)
 
 
+END = re.compile(r"^spill: (?! )[^\n:]*: up to [^\n]* was in host [^\n]* on the card\)[^\n]*\n", re.MULTILINE)
+
+
+def before_end(stderr):
+    """What is on stderr before the line that ends a run that spilled, which must be the last."""
+    rest, count = END.subn("", stderr)
+    if count != 1 or not END.fullmatch(stderr[len(rest):]):
+        raise AssertionError(f"not one line at the end: {stderr}")
+    return rest
+
+
 def decided(records):
     """The allocations that the policy had a say in: not the pinned and managed memory that the program asked for as such."""
     return [record for record in records if record["kind"] == "alloc" and record["reason"] != "asked"]
@@ -137,6 +148,30 @@ def in_order(records):
     return sorted(events, key=lambda record: record["order"]) + [record for record in records if "order" not in record]
 
 
+class Away:
+    """What libspill had off the device, and the time of moves: each move once, also if it has several lines."""
+
+    def __init__(self):
+        self.of, self.told = {}, {}
+        self.peak = self.wanted = 0
+
+    def add(self, record, device):
+        """An event, after which the process holds `device` bytes there."""
+        self.wanted = max(self.wanted, record.get("held", {}).get("all_peak", 0) + sum(self.of.values()))
+        if record["kind"] == "move" or (record["kind"] == "alloc" and record["reason"] != "asked"):
+            self.of[record["seq"]] = held(record)["host"] + held(record)["managed"]
+        elif record["kind"] == "free":
+            self.of.pop(record["seq"], None)
+        if record["kind"] == "move":
+            begin = round(record["t"] * 1e6) - record["us"]
+            self.told[begin] = max(self.told.get(begin, 0), record["us"])
+        away = sum(self.of.values())
+        self.peak, self.wanted = max(self.peak, away), max(self.wanted, device + away)
+
+    def sums(self):
+        return {"peak_bytes": self.peak, "wanted_bytes": self.wanted, "moves_us": sum(self.told.values())}
+
+
 def check_log(case, records):
     """Start first, exit last, each free names a live alloc, and the totals follow from the lines and the sums of those left out."""
     kinds = [record["kind"] for record in records]
@@ -150,6 +185,7 @@ def check_log(case, records):
     left_out = {"alloc": 0, "spill": 0, "free": 0}
     summed = {"alloc": 0, "free": 0}
     ahead = 0  # device bytes beyond those that the lines have told
+    away = Away()
     case.assertEqual({record["v"] for record in records}, {1})
     for record in in_order(records):
         peak["device"] = max(peak["device"], record.get("held", {}).get("all_peak", 0))
@@ -221,8 +257,11 @@ def check_log(case, records):
                 case.assertEqual(record["peak"][f"{kind}_bytes"], peak[kind])
             for kind, size in spilled.items():
                 case.assertEqual(record["spilled"][f"{kind}_bytes"], size)
+            if "drop" not in kinds:
+                case.assertEqual(record.get("away", Away().sums()), away.sums())
         if "order" in record:
             if "held" in record:
                 ahead = record["held"]["all_bytes"] - total["device"]
             peak = {kind: max(peak[kind], size + (ahead if kind == "device" else 0)) for kind, size in total.items()}
+            away.add(record, total["device"] + ahead)
     case.assertEqual(kinds[-1], "exit")

@@ -11,7 +11,7 @@ import unittest
 
 import harness
 import log_schema
-from harness import KERNELS, PROGRAMS, SPILL
+from harness import KERNELS, PROGRAMS, SPILL, before_end
 from scripted import FULL, ScriptCase
 
 
@@ -41,7 +41,7 @@ class Log(ScriptCase):
         # A file where a folder is wanted refuses root too.
         (self.folder / "file").write_text("")
         done = self.same(self.script(FULL, SPILL_LOG=self.folder / "file" / "log.jsonl"))
-        complaint, loud = done.stderr.splitlines()
+        complaint, loud = before_end(done.stderr).splitlines()
         self.assertRegex(complaint, r"^spill: no log: .*: .*/file/log\.jsonl$")
         self.assertIn("placed in host memory", loud)
         self.assertNotIn("; log ", loud)
@@ -51,7 +51,7 @@ class Log(ScriptCase):
         for variables in ({}, {"SPILL_LOG": "~/x/y.jsonl"}, {"XDG_STATE_HOME": self.folder / "none/.local/state"}):
             with self.subTest(variables=variables):
                 done = self.same(self.script(FULL, **{"SPILL_LOG": None, "HOME": self.folder / "none"} | variables))
-                complaint, loud = done.stderr.splitlines()
+                complaint, loud = before_end(done.stderr).splitlines()
                 self.assertRegex(complaint, r"^spill: no log: .*HOME .*does not exist")
                 self.assertIn("placed in host memory", loud)
                 self.assertFalse((self.folder / "none").exists())
@@ -181,7 +181,7 @@ class Log(ScriptCase):
         self.good(done)
         records = self.checked_records()
         self.assertEqual(self.policy(records)["host.limit"], "50.5%")
-        loud, = done.stderr.splitlines()
+        loud, = before_end(done.stderr).splitlines()
         self.assertIn("4.00 MiB", loud)
 
 

@@ -2,7 +2,7 @@
 import unittest
 
 import harness
-from harness import ALL, CUDA, MIB, SMALL, Case, apart, held, in_order, program
+from harness import ALL, CUDA, MIB, SMALL, Case, apart, before_end, held, in_order, program
 
 
 class MainJob(Case):
@@ -60,11 +60,11 @@ class MainJob(Case):
                 self.assertIn("all data right", done.stdout)
                 data = [r for r in self.checked_records() if r["kind"] == "alloc" and r["bytes"] == 6 * MIB]
                 self.assertEqual(len(data), 8)
-                self.assertEqual(len(apart(done.stderr)[0].splitlines()), 1, done.stderr)
+                self.assertEqual(len(apart(before_end(done.stderr))[0].splitlines()), 1, done.stderr)
 
     def loud(self, stderr, what):
         """One loud line, and nothing else but the block about the out of memory that surfaced."""
-        rest, blocks = apart(stderr)
+        rest, blocks = apart(before_end(stderr))
         lines = rest.splitlines()
         self.assertEqual((len(lines), len(blocks)), (1, 1), stderr)
         self.assertRegex(lines[0], rf"^spill: prog_\w+: {what}; expect lower speed; log .*log\.jsonl$")

@@ -91,7 +91,8 @@ class PostMortem(ScriptCase):
         done = self.script("retain:0 alloc:a:4m:2 alloc:b:2m:1 free:b alloc:c:2m:1 alloc:d:4m:9", SPILL_HOST_LIMIT="9MiB",
                            SPILL_SIM_CONTEXT="1MiB")
         oom, = self.ooms()
-        self.assertEqual(self.block(done), self.expected(oom, "8.00 MiB host, in 2 of 6 allocations"))
+        story = "up to 8.00 MiB was in host memory (18.00 MiB wanted, 10.00 MiB on the card)\nspill:     8.00 MiB host, in 2 of 6 allocations"
+        self.assertEqual("\n".join(self.block(done)), "\n".join(self.expected(oom, story)))
         self.assertEqual((oom["ours"], oom["total"] - oom["free"] - oom["ours"]), (10 * MIB, 2 * MIB))
         self.check_groups(self.records(), 1, 2)
 
@@ -204,6 +205,7 @@ class Ending(ScriptCase):
         counts["allocs"] = int(re.search(r"allocs (\d+), frees", block)[1])
         for name, *figures in re.findall(r"  (live|peak|spilled) bytes: device (\d+), host (\d+), managed (\d+)", block):
             counts[name] = dict(zip(("device_bytes", "host_bytes", "managed_bytes"), map(int, figures)))
+        counts["away"] = {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", block.split("spill:   away: ")[1].split("\n")[0])}
         return counts
 
     def check_end(self, done, how):
@@ -212,6 +214,8 @@ class Ending(ScriptCase):
         self.assertEqual(self.totals(block), run["totals"])
         self.assertEqual((run["differences"], run["how"]), ([], how))
         self.assertRegex(block, rf"^spill: \w+: ended \({how}\); ")
+        self.assertIn(f"; {run['story']['size']}; ", block)
+        self.assertIn(run["story"]["cost"], block)
         self.assertTrue(block.endswith(f"spill:   log {self.log}\n"))
         self.assertTrue(done.stderr.endswith(block), "it is the last that is told")
         return block, run
@@ -249,7 +253,7 @@ class Ending(ScriptCase):
 
     def test_without_a_log(self):
         block, = self.endings(self.script(self.WORDS, SPILL_LOG_STDERR="all", SPILL_LOG="off").stderr)
-        self.assertIn("spilled in", block)
+        self.assertIn(" was in host memory (", block)
         self.assertTrue(block.endswith("spill:   no log is written (log.path, log.level)\n"))
 
     def test_killed(self):

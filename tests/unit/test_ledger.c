@@ -86,6 +86,34 @@ TEST(totals_follow)
 	assert_int_equal(after.spilled.host - before.spilled.host, 50);
 }
 
+/* Memory that the program itself asked to have on the host is not away; all that moved is. */
+TEST(most_away_counts_moves_but_not_the_programs_own)
+{
+	struct spill_totals totals;
+	uint64_t order = 0, away = (uint64_t)1 << 40;
+	struct spill_level level;
+	struct spill_allocation moves = plain(0x8000, away), own = plain(0x9000, 2 * away);
+	moves.placement = &placement;
+	own.place = SPILL_PLACE_HOST;
+	own.held = (struct spill_bytes){.host = 2 * away};
+	assert_true(spill_ledger_add(&own));
+	assert_true(spill_ledger_add(&moves));
+	spill_ledger_totals(&totals);
+	uint64_t wanted = totals.away.wanted;
+	assert_true(totals.away.peak < away && wanted >= away && wanted < 2 * away);
+
+	assert_true(
+	    spill_ledger_moved(0x8000, moves.seq, &(struct spill_bytes){.host = away}, &order, &level));
+	spill_ledger_held_up(0, 70);
+	spill_ledger_held_up(0, 5);
+	spill_ledger_end(spill_ledger_take(0x8000));
+	spill_ledger_end(spill_ledger_take(0x9000));
+	spill_ledger_totals(&totals);
+	assert_true(totals.away.peak >= away && totals.away.peak < 2 * away);
+	assert_int_equal(totals.away.wanted, wanted);
+	assert_int_equal(totals.away.moves_us, 75);
+}
+
 /* Of 100 bytes 60 leave, 20 of them come back, and it is freed: nothing stays behind in any sum. */
 TEST(totals_follow_moves)
 {

@@ -9,7 +9,7 @@
 #define LINE 256
 
 static const struct spill_sum one = {1, {1, 2, 3}};
-static const struct spill_bytes high = {100, 200, 300};
+static const struct spill_totals high = {.peak = {100, 200, 300}, .away = {400, 500, 600}};
 
 /* As the engine does: what does not fit is counted. */
 static bool offer(const char *text, enum spill_drop kind)
@@ -113,7 +113,7 @@ CHILD_TEST(what_was_left_out_is_told_before_the_next_line)
 
 CHILD_TEST(the_peak_never_falls)
 {
-	const struct spill_bytes low = {99, 201, 0};
+	const struct spill_totals low = {.peak = {99, 201, 0}, .away = {401, 499, 601}};
 	struct lines lines;
 
 	open_log_of(in_folder("peak"), 0, SPILL_STDERR_FIRST);
@@ -124,6 +124,9 @@ CHILD_TEST(the_peak_never_falls)
 	CHECK(figure(lines.at[2], "peak", "device_bytes") == 100 &&
 	      figure(lines.at[2], "peak", "host_bytes") == 201 &&
 	      figure(lines.at[2], "peak", "managed_bytes") == 300);
+	CHECK(figure(lines.at[2], "away", "peak_bytes") == 401 &&
+	      figure(lines.at[2], "away", "wanted_bytes") == 500 &&
+	      figure(lines.at[2], "away", "moves_us") == 601);
 }
 
 CHILD_TEST(a_line_that_was_never_made_is_left_out_like_others)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "oom_report.h"
+#include "run_story.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -42,10 +43,19 @@ static struct spill_record_oom example(void)
 }
 
 static const struct spill_totals totals = {
-    .allocs = 12, .spills = 1, .spilled = {.host = 2 * GIB}, .demotions = 2, .demoted = GIB};
+    .allocs = 12,
+    .spills = 1,
+    .spilled = {.host = 2 * GIB},
+    .demotions = 2,
+    .demoted = GIB,
+    .peak = {.device = 8 * GIB},
+    .away = {.peak = 3 * GIB, .wanted = 10 * GIB, .moves_us = 300000},
+};
 
-static const struct spill_report_process mortem = {
-    .program = "llama-server", .log = "/home/me/llama-server-4711.jsonl", .totals = &totals};
+static const struct spill_report_process mortem = {.program = "llama-server",
+                                                   .log = "/home/me/llama-server-4711.jsonl",
+                                                   .totals = &totals,
+                                                   .run_us = 15000000};
 
 static size_t told(const struct spill_record_oom *oom)
 {
@@ -65,8 +75,10 @@ TEST(the_whole_block)
 	    buffer,
 	    "spill: llama-server: out of memory: 3.00 GiB of device 0 asked by libggml-cuda.so+0x1a2b "
 	    "(cudaMalloc)\n"
-	    "spill:   spilled before: 2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to "
-	    "make room\n"
+	    "spill:   spilled before: up to 3.00 GiB was in host memory (10.00 GiB wanted, 8.00 GiB on the "
+	    "card); "
+	    "moves held the program up for 0.30 s, 2 %\n"
+	    "spill:     2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to make room\n"
 	    "spill:   this process holds 8.00 GiB device, 2.00 GiB host (3.00 GiB on other devices); by "
 	    "place: split 5.00 GiB in 1, "
 	    "device 2.00 GiB in 4; by caller:\n"
@@ -168,7 +180,7 @@ TEST(all_callers_where_names_are_usual)
 	told(&oom);
 	for (unsigned i = 0; i < SPILL_CALLERS; i++)
 		assert_non_null(strstr(buffer, names[i]));
-	assert_int_equal(lines(), 19);
+	assert_int_equal(lines(), 20);
 }
 
 /* A name is what its program made it, and a path may hold anything. */
@@ -187,7 +199,7 @@ TEST(nothing_steers_a_terminal)
 	assert_null(strchr(buffer, '\x1b'));
 	assert_null(strstr(buffer, "\xc2\x9b"));
 	assert_non_null(strstr(buffer, "log /tmp/??\n"));
-	assert_int_equal(lines(), 11);
+	assert_int_equal(lines(), 12);
 }
 
 /* Cut in front: the offset and the file's name are at the end. Not within a character. */
@@ -209,7 +221,7 @@ TEST(long_names_keep_their_end)
 static const char *ended(const struct spill_totals *of, struct spill_bytes_by_reason why)
 {
 	const struct spill_report_process end = {
-	    .program = "llama-server", .log = "/tmp/a.jsonl", .totals = of};
+	    .program = "llama-server", .log = "/tmp/a.jsonl", .totals = of, .run_us = 4000000};
 	size_t length = spill_exit_report(&end, "exit", &why, buffer, sizeof(buffer));
 
 	assert_int_equal(length, strlen(buffer));
@@ -229,14 +241,16 @@ TEST(the_end)
 	                                 .promoted = GIB / 2,
 	                                 .live = {1, 2, 3},
 	                                 .peak = {4 * GIB, 3 * GIB, 5},
-	                                 .spilled = {.host = 2 * GIB + 1, .managed = 7}};
+	                                 .spilled = {.host = 2 * GIB + 1, .managed = 7},
+	                                 .away = {3 * GIB, 6 * GIB, 20000}};
 
 	assert_string_equal(
 	    ended(&all, (struct spill_bytes_by_reason){.oom = GIB, .limit = GIB / 2, .rule = GIB / 2}),
-	    "spill: llama-server: ended (exit); 2.00 GiB spilled in 3 of 12 allocations, 1 out of memory\n"
-	    "spill:   where: 2.00 GiB host, 7 B managed; moved to the host 1.00 GiB in 2 moves, moved back "
-	    "512.00 "
-	    "MiB in 1 move\n"
+	    "spill: llama-server: ended (exit); up to 3.00 GiB was in host or managed memory (6.00 GiB "
+	    "wanted, 4.00 GiB on the card); moves held the program up for 0.02 s, 1 %; 1 out of "
+	    "memory\n"
+	    "spill:   placed there: 2.00 GiB host, 7 B managed in 3 of 12 allocations; moved to the host "
+	    "1.00 GiB in 2 moves, moved back 512.00 MiB in 1 move\n"
 	    "spill:   why: the device was full 1.00 GiB, a limit 512.00 MiB, a rule 512.00 MiB\n"
 	    "spill:   avoided by: at most 3.00 GiB less in use at once (a smaller context, batch or -ngl); "
 	    "spill "
@@ -247,6 +261,7 @@ TEST(the_end)
 	    "spill:   live bytes: device 1, host 2, managed 3\n"
 	    "spill:   peak bytes: device 4294967296, host 3221225472, managed 5\n"
 	    "spill:   spilled bytes: device 0, host 2147483649, managed 7\n"
+	    "spill:   away: peak_bytes 3221225472, wanted_bytes 6442450944, moves_us 20000\n"
 	    "spill:   log /tmp/a.jsonl\n");
 }
 
@@ -255,28 +270,76 @@ TEST(the_end_without_a_spill)
 	struct spill_totals none = {.allocs = 2};
 
 	assert_string_equal(ended(&none, (struct spill_bytes_by_reason){0}),
-	                    "spill: llama-server: ended (exit); nothing spilled, 0 out of memory\n"
+	                    "spill: llama-server: ended (exit); nothing was in host memory; 0 out of memory\n"
 	                    "spill:   allocs 2, frees 0, spills 0, ooms 0, demotions 0, promotions 0, "
 	                    "demoted_bytes 0, promoted_bytes "
 	                    "0\n"
 	                    "spill:   live bytes: device 0, host 0, managed 0\n"
 	                    "spill:   peak bytes: device 0, host 0, managed 0\n"
 	                    "spill:   spilled bytes: device 0, host 0, managed 0\n"
+	                    "spill:   away: peak_bytes 0, wanted_bytes 0, moves_us 0\n"
 	                    "spill:   log /tmp/a.jsonl\n");
 	none.demotions = 1;
 	none.demoted = 5;
-	none.peak.host = 4;
+	none.away = (struct spill_away){.peak = 4, .wanted = 9, .moves_us = 1};
 	assert_non_null(strstr(ended(&none, (struct spill_bytes_by_reason){0}),
-	                       "no allocation spilled, but some were moved, 0"));
+	                       "ended (exit); up to 4 B was in host memory (9 B wanted, 0 B on the card); "
+	                       "moves held the program up for less than 0.01 s, less than 1 %; 0"));
 	assert_null(strstr(buffer, "why"));
 	assert_non_null(strstr(buffer, "at most 4 B less in use"));
 }
+
+/* The line at the end of a run that spilled: the story, and the log. */
+TEST(the_last_line)
+{
+	struct spill_totals run = totals;
+	struct spill_report_process end = {
+	    .program = "llama-server", .log = "/tmp/a.jsonl", .totals = &run, .run_us = 15000000};
+
+	size_t length = spill_end_line(&end, buffer, sizeof(buffer));
+	assert_int_equal(length, strlen(buffer));
+	assert_string_equal(buffer,
+	                    "spill: llama-server: up to 3.00 GiB was in host memory (10.00 GiB wanted, "
+	                    "8.00 GiB on the card); moves held the program up for 0.30 s, 2 %; log "
+	                    "/tmp/a.jsonl\n");
+	run.away.moves_us = 0;
+	end.log = "";
+	spill_end_line(&end, buffer, sizeof(buffer));
+	assert_string_equal(buffer,
+	                    "spill: llama-server: up to 3.00 GiB was in host memory (10.00 GiB wanted, "
+	                    "8.00 GiB on the card)\n");
+	run.away = (struct spill_away){.wanted = GIB};
+	assert_int_equal(spill_end_line(&end, buffer, sizeof(buffer)), 0);
+}
+
+static const char *cost(uint64_t moves_us, uint64_t run_us, bool at_least)
+{
+	const struct spill_story story = {
+	    .away = {.moves_us = moves_us}, .run_us = run_us, .at_least = at_least};
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_story_cost(&text, &story);
+	return buffer;
+}
+
+TEST(what_moves_cost)
+{
+	assert_string_equal(cost(0, 1000000, false), "");
+	assert_string_equal(cost(4999, 1000000, false),
+	                    "moves held the program up for less than 0.01 s, less than 1 %");
+	assert_string_equal(cost(5000, 1000000, false), "moves held the program up for 0.01 s, 1 %");
+	assert_string_equal(cost(61 * 1000000ull, 122 * 1000000ull, true),
+	                    "moves held the program up for at least 61.00 s, 50 %");
+	assert_string_equal(cost(20000, 0, false), "moves held the program up for 0.02 s");
+}
+
+static const char *problem; /* of a refused policy */
 
 static const char *advice(const struct spill_record_oom *oom)
 {
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
-	spill_advice_oom(&text, oom);
+	spill_advice_oom(&text, oom, problem);
 	return buffer;
 }
 
@@ -385,6 +448,11 @@ TEST(on_purpose_or_observed)
 	assert_true(spill_oom_is_final(oom.refused_by));
 	oom.would = "split";
 	assert_string_equal(advice(&oom), "spill.mode = spill: it would have been tried as split");
+	problem = "/etc/spill/spill.conf:2:1: unknown key 'mdoe'";
+	assert_string_equal(advice(&oom),
+	                    "a policy without this error: /etc/spill/spill.conf:2:1: unknown key "
+	                    "'mdoe'; it would have been tried as split");
+	problem = NULL;
 	oom.would = "refuse";
 	begins(advice(&oom), "host.limit = 5GiB");
 	oom.would = NULL;

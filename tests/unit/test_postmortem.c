@@ -25,15 +25,18 @@ static bool due(enum spill_log_stderr how)
 	return spill_postmortem_due(SPILL_REFUSED_BY_OTHER);
 }
 
-static const char *summary(void)
+static const char *said_at_end(enum spill_log_stderr how, uint64_t away)
 {
-	static const struct spill_totals totals = {.allocs = 3, .spills = 3, .spilled = {.host = 7 << 20}};
+	const struct spill_totals totals = {.allocs = 3,
+	                                    .spills = 3,
+	                                    .spilled = {.host = 7 << 20},
+	                                    .away = {.peak = away, .wanted = 9 << 20}};
 	char room[SPILL_STDERR_BLOCK];
-	policy.log_stderr = SPILL_STDERR_ALL;
+	policy.log_stderr = how;
 	int usual = dup(STDERR_FILENO), heard = memfd_create("stderr", 0);
 	dup2(heard, STDERR_FILENO);
 	spill_stderr_remember();
-	spill_postmortem_exit("exit", &totals, room, sizeof(room));
+	spill_postmortem_exit("exit", &totals, 1000000, room, sizeof(room));
 	dup2(usual, STDERR_FILENO);
 	ssize_t length = pread(heard, said, sizeof(said) - 1, 0);
 	said[length > 0 ? length : 0] = '\0';
@@ -42,8 +45,24 @@ static const char *summary(void)
 	return said;
 }
 
+static const char *summary(void)
+{
+	return said_at_end(SPILL_STDERR_ALL, 7 << 20);
+}
+
+/* Is the first line of this process due? */
+static bool begins_loud(void)
+{
+	char line[256];
+	struct spill_text text;
+	policy.log_stderr = SPILL_STDERR_FIRST;
+	return spill_loud_line_begin(&text, line, sizeof(line), 1 << 20, 1 << 20, 1 << 20);
+}
+
 static int in_child(void)
 {
+	if (!begins_loud() || begins_loud())
+		return 3;
 	if (strstr(summary(), "why: ") || !due(SPILL_STDERR_FIRST) || due(SPILL_STDERR_FIRST))
 		return 1;
 	spill_postmortem_count(SPILL_REASON_LIMIT, 5 << 20);
@@ -57,6 +76,8 @@ TEST(the_first_of_a_process)
 	assert_true(due(SPILL_STDERR_FIRST));
 	assert_false(due(SPILL_STDERR_FIRST));
 	assert_true(due(SPILL_STDERR_ALL));
+	assert_true(begins_loud());
+	assert_false(begins_loud());
 	spill_postmortem_count(SPILL_REASON_OOM, 1 << 20);
 	assert_non_null(strstr(summary(), "full 1.00 MiB"));
 	pid_t child = fork();
@@ -66,6 +87,16 @@ TEST(the_first_of_a_process)
 	assert_int_equal(status, 0);
 	assert_false(due(SPILL_STDERR_FIRST));
 	assert_non_null(strstr(summary(), "full 1.00 MiB"));
+}
+
+/* One line of a run that had memory off the device, whatever its log; nothing of others. */
+TEST(the_line_at_the_end)
+{
+	assert_non_null(strstr(said_at_end(SPILL_STDERR_FIRST, 7 << 20),
+	                       ": up to 7.00 MiB was in host memory (9.00 MiB wanted, 0 B on the card)\n"));
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	assert_string_equal(said_at_end(SPILL_STDERR_FIRST, 0), "");
+	assert_string_equal(said_at_end(SPILL_STDERR_OFF, 7 << 20), "");
 }
 
 /* What is done at a fork is asked for at the start. */

@@ -67,6 +67,18 @@ static struct spill_level level(void)
 	                      : (struct spill_level){0};
 }
 
+static struct spill_seen seen(void)
+{
+	return roll_any() % 2 ? (struct spill_seen){number(), 1 + number() / 2, number(), number()}
+	                      : (struct spill_seen){0};
+}
+
+static struct spill_away away(void)
+{
+	return roll_any() % 2 ? (struct spill_away){number(), 1 + number() / 2, number()}
+	                      : (struct spill_away){0};
+}
+
 static unsigned attempts(struct spill_attempt *tried)
 {
 	unsigned count = roll_any() % (SPILL_ATTEMPTS + 1);
@@ -83,6 +95,7 @@ static size_t any_alloc(char *buffer)
 	                                   place(),  bytes(),  maybe(),  maybe(),  maybe()};
 
 	alloc.attempts = attempts(alloc.tried);
+	alloc.seen = seen();
 	alloc.took_us = number();
 	return spill_record_alloc(&alloc, buffer, MOST);
 }
@@ -99,7 +112,7 @@ static size_t any_move(char *buffer)
 {
 	struct spill_record_move move = {number(),           number(), number(), level(), thread(),
 	                                 thread(),           text(),   maybe(),  maybe(), number(),
-	                                 (unsigned)number(), bytes(),  maybe(),  number()};
+	                                 (unsigned)number(), bytes(),  maybe(),  seen(),  number()};
 
 	return spill_record_move(&move, buffer, MOST);
 }
@@ -152,7 +165,7 @@ static size_t any_note(char *buffer)
 static size_t any_exit(char *buffer)
 {
 	struct spill_totals totals = {number(), number(), number(), number(), number(), number(),
-	                              number(), number(), bytes(),  bytes(),  bytes()};
+	                              number(), number(), bytes(),  bytes(),  bytes(),  away()};
 	struct spill_hits hits[40];
 	unsigned count = roll_any() % 41;
 
@@ -168,6 +181,7 @@ static size_t any_drop(char *buffer)
 	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++)
 		drop.sums[i] = sum();
 	drop.peak = bytes();
+	drop.away = away();
 	return spill_record_drop(&drop, buffer, MOST);
 }
 

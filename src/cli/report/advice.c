@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "report.h"
 #include "text.h"
 
@@ -41,9 +42,13 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 	    text->length ? ", " : "a smaller context, batch or model: ", partial ? "at least " : "",
 	    spill_size(0 - (uint64_t)row.surplus + reserve).text, (unsigned)device->device,
 	    spill_size(device->fit.wanted).text, spill_size(row.usable).text);
+	if (row.others)
+		spill_text_format(text, ", others held %s", spill_size(row.others).text);
 	if (reserve)
 		spill_text_format(text, ", device.reserve %s", spill_size(reserve).text);
 	spill_text_add(text, ")");
+	if (row.others && device->fit.wanted + reserve <= spill_min(device->bytes, device->limit))
+		spill_text_format(text, ", or as much less of other programs, contexts and libraries there");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
 	/* device.limit counts the driver's whole blocks, which only a replay's model has. */
@@ -169,6 +174,16 @@ static void advise_rules(struct spill_text *text, const struct cli_summary *summ
 		add_advice(text, "another setting in the rule that refused");
 }
 
+/* True if the log tells what others held, and only the reserve was short. */
+static bool any_reserved(const struct cli_summary *summary)
+{
+	for (size_t i = 0; i < summary->device_count; i++) {
+		if (cli_fit_row(&summary->devices[i], 0).reserved)
+			return true;
+	}
+	return false;
+}
+
 /* Advice for requests that could fit. */
 static void advise(struct spill_text *text, const struct cli_summary *summary)
 {
@@ -189,8 +204,13 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 	}
 	if (only_for_reserve(summary))
 		spill_text_add(text, "a smaller device.reserve, or ");
-	spill_text_add(text, "less memory of other programs, contexts and libraries on the device: the peak "
-	                     "demand would have fitted");
+	if (any_reserved(summary))
+		spill_text_add(text, "a little less on the device: it was full up to device.reserve");
+	else
+		spill_text_add(text,
+		               "less memory of other programs, contexts and libraries on the device: the "
+		               "peak demand alone would have fitted, and the log does not tell what "
+		               "others held");
 }
 
 void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])
@@ -200,7 +220,9 @@ void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])
 	if (device_was_short(summary))
 		advise(&text, summary);
 	if (only_observed(summary))
-		spill_text_add(&text, text.length ? "; or spill.mode = spill" : "spill.mode = spill");
+		spill_text_format(&text, "%s%s%s", text.length ? "; or " : "",
+		                  summary->problem ? "a policy without this error: " : "spill.mode = spill",
+		                  summary->problem ? summary->problem : "");
 	for (size_t i = 0; i < summary->device_count; i++)
 		advise_beyond(&text, &summary->devices[i]);
 }

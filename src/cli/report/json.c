@@ -22,6 +22,11 @@ static void put_totals(struct spill_json *json, const char *member, const struct
 	cli_json_bytes(json, "live", &sums->live);
 	cli_json_bytes(json, "peak", &sums->peak);
 	cli_json_bytes(json, "spilled", &sums->spilled);
+	spill_json_object(cli_json_key(json, "away"));
+	cli_json_number(json, "peak_bytes", sums->away.peak);
+	cli_json_number(json, "wanted_bytes", sums->away.wanted);
+	cli_json_number(json, "moves_us", sums->away.moves_us);
+	spill_json_object_end(json);
 	spill_json_object_end(json);
 }
 
@@ -54,8 +59,31 @@ void cli_report_json_fit(struct spill_json *json, const struct cli_device *devic
 	cli_json_number(json, "host_bytes", device->fit.host);
 	cli_json_number(json, "managed_bytes", device->fit.managed);
 	cli_json_number(json, "refused", device->fit.refused);
+	cli_json_number(json, "others", row.others);
 	cli_json_number(json, "free", row.free);
-	spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
+	if (row.unknown)
+		cli_json_text(json, "surplus", NULL);
+	else
+		spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
+	cli_json_bool(json, "reserved", row.reserved);
+	spill_json_object_end(json);
+}
+
+/* null: the device never lacked memory. */
+static void put_shortage(struct spill_json *json, const struct cli_shortage *shortage)
+{
+	if (!shortage->count) {
+		cli_json_text(json, "shortage", NULL);
+		return;
+	}
+	spill_json_object(cli_json_key(json, "shortage"));
+	cli_json_number(json, "count", shortage->count);
+	cli_json_bool(json, "told", shortage->bytes != 0);
+	spill_json_seconds(cli_json_key(json, "t"), shortage->time_us);
+	cli_json_number(json, "free", shortage->free);
+	cli_json_number(json, "total", shortage->bytes);
+	cli_json_number(json, "others", shortage->others);
+	cli_json_number(json, "demand", shortage->demand);
 	spill_json_object_end(json);
 }
 
@@ -72,6 +100,7 @@ static void put_devices(struct spill_json *json, const struct cli_summary *summa
 		cli_json_number(json, "bytes", device->bytes);
 		cli_json_bytes(json, "live", &device->live);
 		cli_json_bytes(json, "peak", &device->peak);
+		put_shortage(json, &device->shortage);
 		cli_report_json_fit(json, device, margin);
 		spill_json_object_end(json);
 	}
@@ -194,10 +223,10 @@ static void put_holders(struct spill_json *json, const struct spill_record_oom *
 	spill_json_array_end(json);
 }
 
-static void put_oom(struct spill_json *json, const struct spill_record_oom *put_oom)
+static void put_oom(struct spill_json *json, const struct spill_record_oom *put_oom, const char *problem)
 {
 	char buffer[CLI_ADVICE];
-	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
 	spill_json_object(json);
 	spill_json_seconds(cli_json_key(json, "t"), put_oom->time_us);
@@ -216,16 +245,21 @@ static void put_oom(struct spill_json *json, const struct spill_record_oom *put_
 	cli_json_text(json, "would", put_oom->would);
 	put_attempts(json, put_oom);
 	put_holders(json, put_oom);
-	spill_advice_oom(&advice, put_oom);
+	spill_oom_refused(&text, put_oom);
+	cli_json_text(json, "refused", buffer);
+	text = spill_text_begin(buffer, sizeof(buffer));
+	spill_advice_oom(&text, put_oom, problem);
 	cli_json_text(json, "advice", buffer);
 	spill_json_object_end(json);
 }
 
-static void put_ooms(struct spill_json *json, const struct cli_ooms *list)
+static void put_ooms(struct spill_json *json, const struct cli_summary *summary)
 {
+	const struct cli_ooms *list = &summary->ooms;
+
 	spill_json_array(cli_json_key(json, "ooms"));
 	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
-		put_oom(json, &list->list[i]);
+		put_oom(json, &list->list[i], summary->problem);
 	spill_json_array_end(json);
 }
 
@@ -242,6 +276,28 @@ static void put_notes(struct spill_json *json, const struct cli_summary *summary
 	spill_json_array_end(json);
 }
 
+/* The sentences of the text report and of stderr, for the page and for programs. */
+static void put_story(struct spill_json *json, const struct cli_summary *summary)
+{
+	const struct spill_story *story = &summary->story;
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_json_object(cli_json_key(json, "story"));
+	spill_story_size(&text, story);
+	cli_json_text(json, "size", buffer);
+	text = spill_text_begin(buffer, sizeof(buffer));
+	spill_story_cost(&text, story);
+	cli_json_text(json, "cost", buffer);
+	cli_json_number(json, "peak_bytes", story->away.peak);
+	cli_json_number(json, "wanted_bytes", story->away.wanted);
+	cli_json_number(json, "device_bytes", story->on_device);
+	cli_json_number(json, "moves_us", story->away.moves_us);
+	spill_json_seconds(cli_json_key(json, "run"), story->run_us);
+	cli_json_bool(json, "at_least", story->at_least);
+	spill_json_object_end(json);
+}
+
 static void put_identity(struct spill_json *json, const struct cli_summary *summary)
 {
 	cli_json_text(json, "log", summary->path);
@@ -255,6 +311,7 @@ static void put_identity(struct spill_json *json, const struct cli_summary *summ
 	cli_json_text(json, "backend", summary->backend);
 	spill_json_i64(cli_json_key(json, "driver"), summary->driver);
 	cli_json_text(json, "mode", summary->mode);
+	cli_json_text(json, "problem", summary->problem);
 	cli_json_name(json, "how", summary->exited ? summary->how : NULL);
 	spill_json_seconds(cli_json_key(json, "ended"), summary->ended_us);
 }
@@ -285,6 +342,7 @@ static void put_run(struct spill_json *json, const struct cli_summary *summary,
 	put_doubts(json, summary);
 	put_totals(json, "totals", &summary->totals);
 	put_differences(json, summary);
+	put_story(json, summary);
 	cli_advice_run(summary, advice);
 	cli_json_text(json, "advice", advice);
 	put_moves(json, "demoted", &summary->demoted);
@@ -297,7 +355,7 @@ static void put_run(struct spill_json *json, const struct cli_summary *summary,
 	put_view(json, "by_reason", &summary->views[CLI_BY_REASON], report->rows);
 	put_largest(json, &summary->largest);
 	put_moved(json, &summary->moved);
-	put_ooms(json, &summary->ooms);
+	put_ooms(json, summary);
 	put_notes(json, summary);
 	cli_json_number(json, "note_count", summary->note_count);
 	spill_json_object_end(json);

@@ -60,24 +60,55 @@ static void put_device(const struct spill_record_oom *oom)
 	putchar('\n');
 }
 
-static void put_oom(const struct spill_record_oom *oom)
+/* The remedy, in the words of stderr. */
+static void get_advice(const struct cli_summary *summary, const struct spill_record_oom *oom,
+                       char buffer[CLI_ADVICE])
+{
+	struct spill_text advice = spill_text_begin(buffer, CLI_ADVICE);
+
+	spill_advice_oom(&advice, oom, summary->problem);
+}
+
+static void get_refused(const struct spill_record_oom *oom, char buffer[CLI_ADVICE])
+{
+	struct spill_text refused = spill_text_begin(buffer, CLI_ADVICE);
+
+	spill_oom_refused(&refused, oom);
+}
+
+static void put_oom(const struct cli_summary *summary, const struct spill_record_oom *oom)
 {
 	char buffer[CLI_ADVICE];
-	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
 
-	spill_advice_oom(&advice, oom);
 	cli_printf("  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text,
 	           spill_size(oom->bytes).text, oom->caller, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
-	cli_printf("\n    refused by %s, rule %s", oom->refused_by, oom->rule);
+	get_refused(oom, buffer);
+	cli_printf("\n    refused by %s", buffer);
 	cli_put_tried(stdout, oom->tried, oom->attempts);
 	putchar('\n');
 	put_device(oom);
 	put_held(oom);
 	put_callers(oom);
 	put_holders(oom);
+	get_advice(summary, oom, buffer);
 	cli_printf("    what would have helped: %s\n", buffer);
+}
+
+void cli_report_cause(const struct cli_summary *summary)
+{
+	const struct spill_record_oom *oom = cli_summary_cause(summary);
+	char buffer[CLI_ADVICE];
+
+	if (!oom)
+		return;
+	get_refused(oom, buffer);
+	cli_report_label("refused by");
+	cli_printf("%s; %s asked by %s of %s\n", buffer, spill_size(oom->bytes).text, oom->caller, oom->api);
+	get_advice(summary, oom, buffer);
+	cli_report_label("would help");
+	cli_printf("%s\n", buffer);
 }
 
 void cli_report_ooms(const struct cli_summary *summary)
@@ -90,6 +121,6 @@ void cli_report_ooms(const struct cli_summary *summary)
 	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
 		if (i == CLI_OOMS_EACH && ooms->count > 2 * CLI_OOMS_EACH)
 			printf("  … %" PRIu64 " between these\n", ooms->count - 2 * CLI_OOMS_EACH);
-		put_oom(&ooms->list[i]);
+		put_oom(summary, &ooms->list[i]);
 	}
 }

@@ -60,14 +60,24 @@ void cli_report_runs(const struct cli_report *report);
 /* oom.c */
 void cli_report_ooms(const struct cli_summary *summary);
 
+/* The cause of the last out of memory that surfaced, and its remedy. Nothing if there was none. */
+void cli_report_cause(const struct cli_summary *summary);
+
 /* advice.c: one line on how to keep everything on the device. Empty if nothing left it. */
-#define CLI_ADVICE 1024
+#define CLI_ADVICE 2048
 void cli_advice_run(const struct cli_summary *summary, char text[CLI_ADVICE]);
 
-/* usable: within limit and margin. surplus: usable minus demand, negative if it lacks. */
+/*
+ * usable: within the limit, and beyond the margin or others' memory, whichever is more. surplus:
+ * usable minus demand, negative if it lacks.
+ */
 struct cli_fit_row {
 	uint64_t usable, free;
+	uint64_t others; /* held by other processes, contexts and code when memory lacked; 0: not known */
 	int64_t surplus;
+	/* Memory lacked, and the log does not tell what others held: `surplus` is not known. */
+	bool unknown;
+	bool reserved; /* memory lacked although there is a surplus: device.reserve was short */
 };
 struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin);
 

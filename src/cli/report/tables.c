@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "put.h"
 #include "report.h"
 
@@ -37,15 +38,35 @@ void cli_report_devices(const struct cli_summary *summary)
 
 struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
 {
-	uint64_t usable = device->bytes > margin ? device->bytes - margin : 0;
+	const struct cli_shortage *shortage = &device->shortage;
+	uint64_t usable = spill_minus(device->bytes, spill_max(margin, shortage->others));
+	int64_t surplus;
+	bool fits;
 
-	if (device->limit < usable)
-		usable = device->limit;
+	usable = spill_min(usable, device->limit);
+	surplus = (int64_t)(usable - device->fit.wanted);
+	fits = shortage->count && surplus >= 0;
 	return (struct cli_fit_row){
 	    .usable = usable,
-	    .free = device->bytes > device->fit.device ? device->bytes - device->fit.device : 0,
-	    .surplus = (int64_t)(usable - device->fit.wanted),
+	    .free = spill_minus(spill_minus(device->bytes, device->fit.device), shortage->others),
+	    .others = shortage->others,
+	    .surplus = surplus,
+	    .unknown = fits && !shortage->bytes,
+	    .reserved = fits && shortage->bytes,
 	};
+}
+
+/* The last columns: what would have been left or lacked. */
+static void put_surplus(const struct cli_fit_row *row)
+{
+	uint64_t size = row->surplus < 0 ? 0 - (uint64_t)row->surplus : (uint64_t)row->surplus;
+
+	if (row->unknown)
+		printf("  not known: memory lacked, and the log does not tell what others held");
+	else if (row->reserved)
+		cli_printf("  %s left, too little for device.reserve", spill_size(size).text);
+	else
+		cli_printf("  %s %s", row->surplus < 0 ? "deficit" : "surplus", spill_size(size).text);
 }
 
 static void put_fit(const struct cli_device *device, uint64_t margin)
@@ -55,12 +76,12 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
-	cli_printf("%12s%12s%12s%12s%12s%12s%12s", cli_size_or_dash(device->bytes).text,
+	cli_printf("%12s%12s%12s%12s%12s%12s%12s%12s", cli_size_or_dash(device->bytes).text,
 	           cli_size_or_dash(device->fit.wanted).text, cli_size_or_dash(device->fit.device).text,
 	           cli_size_or_dash(device->fit.host).text, cli_size_or_dash(device->fit.managed).text,
-	           cli_size_or_dash(device->fit.refused).text, cli_size_or_dash(row.free).text);
-	cli_printf("  %s %s", row.surplus < 0 ? "deficit" : "surplus",
-	           spill_size(row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus).text);
+	           cli_size_or_dash(device->fit.refused).text, cli_size_or_dash(row.others).text,
+	           cli_size_or_dash(row.free).text);
+	put_surplus(&row);
 	if (device->limit == row.usable)
 		cli_printf(" (device.limit %s)", spill_size(device->limit).text);
 	puts(too_much ? ", without the margin, which takes the whole device" : "");
@@ -75,8 +96,8 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 			continue;
 		if (!any) {
 			cli_printf("\n  fit at peak demand; margin %s\n", spill_size(margin).text);
-			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
-			           "on device", "on host", "managed", "refused", "free");
+			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
+			           "on device", "on host", "managed", "refused", "others", "free");
 		}
 		any = true;
 		put_fit(&summary->devices[i], margin);

@@ -23,6 +23,8 @@ static void put_head(const struct cli_summary *summary)
 	cli_printf(", libspill %s, %s driver %d\n", summary->version, summary->backend, summary->driver);
 	if (!summary->started)
 		puts("  the log has no start line: the program is not known");
+	if (summary->problem)
+		cli_printf("  the policy was refused: %s\n", summary->problem);
 	if (summary->mode && strcmp(summary->mode, "spill"))
 		cli_printf("  spill.mode = %s: nothing was placed elsewhere\n", summary->mode);
 }
@@ -75,13 +77,52 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	putchar('\n');
 }
 
+/* The story of the run, as on stderr (run_story.h). */
+static void put_story(const struct spill_story *story)
+{
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	cli_report_label("spilled");
+	spill_story_size(&text, story);
+	cli_printf("%s%s\n", story->any ? "yes: " : "no: ", buffer);
+	if (!story->away.moves_us)
+		return;
+	text = spill_text_begin(buffer, sizeof(buffer));
+	spill_story_cost(&text, story);
+	cli_report_label("cost");
+	cli_printf("%s\n", buffer);
+}
+
+/* "device 0: 12.52 GiB wanted by this process, 128.00 GiB held by others, …; 0.10 GiB free of …" */
+static void put_shortage(const struct cli_device *device)
+{
+	const struct cli_shortage *shortage = &device->shortage;
+
+	cli_report_label("memory lacked");
+	if (shortage->bytes)
+		cli_printf(
+		    "device %d: %s wanted by this process, %s held by others, contexts and code; %s free "
+		    "of %s, at %s s\n",
+		    device->device, spill_size(shortage->demand).text, spill_size(shortage->others).text,
+		    spill_size(shortage->free).text, spill_size(shortage->bytes).text,
+		    cli_seconds(shortage->time_us).text);
+	else
+		cli_printf("device %d: the log does not tell what was free\n", device->device);
+}
+
 void cli_report_spills(const struct cli_summary *summary)
 {
 	const struct spill_totals *totals = &summary->totals;
 
-	cli_report_label("spilled");
+	put_story(&summary->story);
+	for (size_t i = 0; i < summary->device_count; i++) {
+		if (summary->devices[i].shortage.count && summary->devices[i].device >= 0)
+			put_shortage(&summary->devices[i]);
+	}
 	if (totals->spills) {
-		cli_printf("yes, %" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
+		cli_report_label("placed there");
+		cli_printf("%" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
 		           totals->allocs, spill_sums(&totals->spilled).text);
 		cli_report_label("where");
 		put_spilled(&summary->views[CLI_BY_PLACE]);
@@ -91,22 +132,25 @@ void cli_report_spills(const struct cli_summary *summary)
 		put_spilled(&summary->views[CLI_BY_RULE]);
 		cli_report_label("asked by");
 		put_spilled(&summary->views[CLI_BY_CALLER]);
-	} else {
-		puts(totals->demotions ? "no allocation, but some were moved" : "no");
 	}
 	put_moves("moved to host", totals->demoted, totals->demotions, &summary->demoted);
 	put_moves("moved back", totals->promoted, totals->promotions, &summary->promoted);
+}
+
+static void put_ooms(const struct cli_summary *summary)
+{
+	cli_report_label("out of memory");
+	printf("%" PRIu64, summary->totals.ooms);
+	if (summary->ooms.honest)
+		printf(", of which %" PRIu64 " by oom.honest_first, to be asked again", summary->ooms.honest);
+	putchar('\n');
+	cli_report_cause(summary);
 }
 
 static void put_rest(const struct cli_summary *summary)
 {
 	char advice[CLI_ADVICE];
 
-	cli_report_label("out of memory");
-	printf("%" PRIu64, summary->totals.ooms);
-	if (summary->ooms.honest)
-		printf(", of which %" PRIu64 " by oom.honest_first, to be asked again", summary->ooms.honest);
-	putchar('\n');
 	cli_advice_run(summary, advice);
 	if (*advice) {
 		cli_report_label("avoided by");
@@ -215,7 +259,11 @@ void cli_report_text(const struct cli_report *report)
 			putchar('\n');
 		put_head(summary);
 		put_end(summary);
+		if (cli_summary_surfaced(summary))
+			put_ooms(summary);
 		cli_report_spills(summary);
+		if (!cli_summary_surfaced(summary))
+			put_ooms(summary);
 		put_rest(summary);
 		put_totals(&summary->totals);
 		put_differences(summary);

@@ -25,6 +25,7 @@ struct cli_live_entry {
 	};
 	bool known; /* its alloc line was read, so it counts in the rows */
 	bool asked; /* host memory that the program itself asked for; it belongs on no device */
+	bool ours;  /* what it has on host or managed is there because libspill put it there */
 };
 
 /* A table with open addressing; {0} is empty. */

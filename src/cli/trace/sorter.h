@@ -39,6 +39,8 @@ struct cli_event {
 	struct spill_level level; /* of ALLOC, FREE, moves and SUM; see record.h */
 	uint64_t bytes;           /* requested bytes, or moved bytes */
 	struct spill_bytes held;  /* for ALLOC and moves: all bytes of the allocation from now on */
+	struct spill_seen seen;   /* for ALLOC, moves and OOM: the driver's figures, if the log has them */
+	uint64_t took_us;         /* for moves */
 	struct cli_site_sum sum;  /* for SUM */
 	const struct cli_name *api, *caller, *rule; /* NULL: not in the log */
 	const struct cli_name *reason;              /* for OOM: refused_by */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "oom_report.h"
 #include "amount.h"
 #include "cli.h"
@@ -83,6 +84,18 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 	}
 }
 
+/* True if spill.mode is observe because the policy was refused (docs/log-format.md, start). */
+static bool is_refused(const struct spill_record_start *start)
+{
+	for (unsigned i = 0; i < start->option_count; i++) {
+		const struct spill_record_option *entry = &start->policy[i];
+
+		if (entry->source && !strcmp(entry->name, "spill.mode"))
+			return !strcmp(entry->source, "problem");
+	}
+	return false;
+}
+
 static const char *rank_of(const struct spill_record_start *start)
 {
 	const char *rank = NULL;
@@ -120,6 +133,7 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	summary->driver = start->driver;
 	summary->all_told = !level || strcmp(level, "spills");
 	summary->capped = has_cap(start);
+	summary->refused = is_refused(start);
 	begin_devices(summary, start);
 }
 
@@ -191,9 +205,22 @@ static void add_oom(struct cli_ooms *ooms, struct cli_names *names, const struct
 	intern_groups(names, oom->by_place, oom->places);
 }
 
+/* Keeps the first problem of the policy, as the library tells it on stderr. */
+static void add_problem(struct cli_summary *summary, const struct spill_record_note *note)
+{
+	size_t effect = sizeof(SPILL_PROBLEM_EFFECT) - 1, length = note->text ? strlen(note->text) : 0;
+
+	if (!summary->refused || summary->problem || !length || !note->code || strcmp(note->code, "policy"))
+		return;
+	summary->problem = cli_strdup(note->text);
+	if (length > effect && !strcmp(note->text + length - effect, SPILL_PROBLEM_EFFECT))
+		summary->problem[length - effect] = '\0';
+}
+
 static void add_note(struct cli_summary *summary, struct cli_names *names,
                      const struct spill_record_note *note)
 {
+	add_problem(summary, note);
 	summary->lost += note->code && !strcmp(note->code, "log-lost");
 	if (summary->note_count++ < CLI_NOTES)
 		summary->notes[summary->note_count - 1] = (struct cli_note){
@@ -227,6 +254,9 @@ static void add_drop(struct cli_summary *summary, const struct spill_record_drop
 	totals->live.device += sums[SPILL_DROP_PROMOTE].bytes.device - sums[SPILL_DROP_DEMOTE].bytes.host;
 	totals->live.host += sums[SPILL_DROP_DEMOTE].bytes.host - sums[SPILL_DROP_PROMOTE].bytes.device;
 	totals->peak = drop->peak;
+	summary->drop_told = drop->away.wanted; /* missing in logs of older versions */
+	if (summary->drop_told)
+		totals->away = drop->away;
 }
 
 static void set_exit(struct cli_summary *summary, struct cli_names *names,
@@ -237,6 +267,7 @@ static void set_exit(struct cli_summary *summary, struct cli_names *names,
 	summary->exited = true;
 	summary->how = cli_names_get(names, end->how);
 	summary->exit_totals = end->totals;
+	summary->run_us = end->time_us;
 }
 
 static void add_record(void *data, const struct spill_record *record)
@@ -258,11 +289,35 @@ static void add_record(void *data, const struct spill_record *record)
 	}
 }
 
+/* The program's own count is exact, also where the log lacks lines. Old logs do not have it. */
+static struct spill_story story_of(const struct cli_summary *summary)
+{
+	const struct spill_sum *left = summary->left_out;
+	bool exact = summary->exited && summary->exit_totals.away.wanted;
+	bool lacks = summary->lost || summary->end.missing || !summary->all_told;
+	struct spill_totals totals = summary->totals;
+	struct spill_story story;
+
+	if (!summary->drop_told)
+		lacks |= left[SPILL_DROP_SPILL].count || left[SPILL_DROP_DEMOTE].count ||
+		         left[SPILL_DROP_PROMOTE].count;
+	if (exact) {
+		totals.away = summary->exit_totals.away;
+		totals.peak.device = summary->exit_totals.peak.device;
+	}
+	story = spill_story_of(&totals, summary->run_us);
+	story.at_least = !exact && lacks;
+	return story;
+}
+
 static void finish_summary(void *data, const struct cli_trace_end *end)
 {
 	struct cli_summary *summary = current_summary(data);
 
 	summary->end = *end;
+	if (!summary->exited)
+		summary->run_us = summary->ended_us;
+	summary->story = story_of(summary);
 	cli_live_free(&summary->live);
 	for (unsigned view = 0; view < CLI_VIEWS; view++)
 		cli_table_sort(&summary->views[view]);
@@ -274,8 +329,8 @@ const struct cli_trace_visitor cli_summary_visitor = {begin_summary, add_event, 
 
 static void free_summary(struct cli_summary *summary)
 {
-	char *texts[] = {summary->path,    summary->time,    summary->host, summary->program,
-	                 summary->version, summary->backend, summary->rank, summary->mode};
+	char *texts[] = {summary->path,    summary->time, summary->host, summary->program, summary->version,
+	                 summary->backend, summary->rank, summary->mode, summary->problem};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);
@@ -323,17 +378,31 @@ static const struct {
     FIGURE("demoted_bytes", demoted),
     FIGURE("promoted_bytes", promoted),
     SUMS(spilled),
+    FIGURE("away.peak_bytes", away.peak),
+    FIGURE("away.moves_us", away.moves_us),
     FIGURE("allocs", allocs),
     FIGURE("frees", frees),
     SUMS(live),
     SUMS(peak),
+    FIGURE("away.wanted_bytes", away.wanted),
 };
 
-#define WITHOUT_ROUTINE 9
+#define WITHOUT_ROUTINE 11
 
 static uint64_t *figure_of(struct spill_totals *totals, unsigned entry)
 {
 	return (uint64_t *)(void *)((char *)totals + figures[entry].offset);
+}
+
+const struct spill_record_oom *cli_summary_cause(const struct cli_summary *summary)
+{
+	const struct cli_ooms *ooms = &summary->ooms;
+
+	for (uint64_t i = spill_min(ooms->count, 2 * CLI_OOMS_EACH); i-- > 0;) {
+		if (spill_oom_is_final(ooms->list[i].refused_by))
+			return &ooms->list[i];
+	}
+	return NULL;
 }
 
 void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals)
@@ -349,6 +418,8 @@ unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_d
 	unsigned count = 0, most = summary->all_told ? CLI_DIFFERENCES : WITHOUT_ROUTINE;
 	struct spill_totals lines = summary->totals, end = summary->exit_totals;
 
+	if (!end.away.wanted) /* logs of older versions */
+		end.away = lines.away;
 	for (unsigned i = 0; summary->exited && !summary->end.missing && i < most; i++) {
 		differences[count] =
 		    (struct cli_difference){figures[i].name, *figure_of(&lines, i), *figure_of(&end, i)};

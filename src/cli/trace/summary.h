@@ -6,6 +6,7 @@
 #define SPILL_CLI_SUMMARY_H
 
 #include "oom_report.h"
+#include "run_story.h"
 #include "live.h"
 #include "trace.h"
 
@@ -15,6 +16,18 @@
  */
 struct cli_fit {
 	uint64_t wanted, device, host, managed, refused;
+};
+
+/*
+ * Memory of others on the device. The figures are of the event at which the demand of this process
+ * and others' memory were the most. bytes == 0: the log has none.
+ */
+struct cli_shortage {
+	uint64_t count;       /* of events at which the device itself lacked memory, not a limit or a rule */
+	uint64_t bytes, free; /* of the device, by the driver */
+	uint64_t others;      /* held by other processes, contexts and code */
+	uint64_t demand;      /* of this process then, wherever its memory was */
+	uint64_t time_us;
 };
 
 struct cli_device {
@@ -29,6 +42,7 @@ struct cli_device {
 	struct cli_fit fit;
 	/* out of memory for requests that fit nowhere (spill_oom_is_beyond); not in `fit` */
 	uint64_t beyond;
+	struct cli_shortage shortage;
 };
 
 #define CLI_LARGEST 10
@@ -94,16 +108,24 @@ struct cli_summary {
 	/* From the start line; NULL: not there. `started`: the log has one. */
 	bool started;
 	char *time, *host, *program, *version, *backend, *rank, *mode;
+	char *problem; /* of a policy that was refused, from its note; NULL: none was */
+	bool refused;  /* mode=observe because of that */
 	int pid, driver;
-	bool all_told; /* log.level is not spills, so totals follow from the lines */
-	bool capped;   /* a rule has a cap */
+	bool all_told;  /* log.level is not spills, so totals follow from the lines */
+	bool capped;    /* a rule has a cap */
+	bool drop_told; /* the sums of log.max have what was off the device */
 
 	struct cli_trace_end end;
 	uint64_t ended_us;          /* time of the last line */
+	uint64_t run_us;            /* time of the exit line, or of the last line */
 	const struct cli_name *how; /* from the exit line; NULL without one */
 	bool exited;
 	struct spill_totals totals, exit_totals; /* exit_totals: from the exit line */
+	struct spill_story story;                /* of the whole run, in all reports */
 	uint64_t ahead;                          /* as in a device, of totals.live.device */
+	uint64_t away;                           /* bytes off the device by libspill, now */
+	/* Of the last move: its begin, and the part of its time that is counted. */
+	uint64_t move_start_us, move_told_us;
 	/* events after it, by other libraries' destructors; not counted elsewhere */
 	uint64_t after_exit;
 	struct spill_sum left_out[SPILL_DROPS_COUNT]; /* dropped by log.max; in the totals only */
@@ -149,8 +171,11 @@ void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);
 struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
 
 /* The differences from the exit line. 0 too if that or other lines are missing. */
-#define CLI_DIFFERENCES 17
+#define CLI_DIFFERENCES 20
 unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[]);
+
+/* The last out of memory that surfaced, which is what ends most programs. NULL: there was none. */
+const struct spill_record_oom *cli_summary_cause(const struct cli_summary *summary);
 
 void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals);
 

@@ -36,16 +36,67 @@ static void update_fit(struct cli_device *device, const struct spill_bytes *held
 		device->fit = (struct cli_fit){wanted, held->device, host, held->managed, refused};
 }
 
+static bool is_one_of(const struct cli_name *name, const char *const list[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (cli_name_is(name, list[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Did the device itself lack memory, and not only a limit or a rule? */
+static bool is_short(const struct cli_event *event)
+{
+	static const char *const moves[] = {"oom", "room", "reserve", "exchange"}, *const limits[] = {
+	                                                                               "device.limit",
+	                                                                               "rule.place",
+	                                                                               "rule.over",
+	                                                                               "rule.cap"};
+
+	if (event->kind == CLI_EVENT_ALLOC)
+		return cli_name_is(event->reason, "oom");
+	if (event->kind == CLI_EVENT_DEMOTE)
+		return is_one_of(event->reason, moves, sizeof(moves) / sizeof(moves[0]));
+	return event->kind == CLI_EVENT_OOM &&
+	       !is_one_of(event->reason, limits, sizeof(limits) / sizeof(limits[0]));
+}
+
+/* Keeps the driver's figures of the event. `request`: bytes that were refused. */
+static void keep_seen(struct cli_device *device, const struct cli_event *event, uint64_t request)
+{
+	struct cli_shortage *shortage = &device->shortage;
+	struct spill_bytes held = cli_device_held(device);
+	uint64_t demand = spill_bytes_all(&held) - device->asked + request;
+	uint64_t others = spill_minus(spill_minus(event->seen.total, event->seen.free), event->seen.ours);
+
+	if (!event->seen.total || (shortage->bytes && demand + others <= shortage->demand + shortage->others))
+		return;
+	shortage->bytes = event->seen.total;
+	shortage->free = event->seen.free;
+	shortage->others = others;
+	shortage->demand = demand;
+	shortage->time_us = event->time_us;
+}
+
 /* A request of 2^60 bytes must not hide the real demand. */
 static void add_final_oom(struct cli_summary *summary, const struct cli_event *event)
 {
 	struct cli_device *device = cli_summary_device(summary, event->device);
 	struct spill_bytes held = cli_device_held(device);
 
-	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes))
+	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes)) {
 		device->beyond++;
-	else
-		update_fit(device, &held, event->bytes);
+		return;
+	}
+	update_fit(device, &held, event->bytes);
+	device->shortage.count += is_short(event);
+	keep_seen(device, event, event->bytes);
+}
+
+static uint64_t away_of(const struct cli_live_entry *entry)
+{
+	return entry->ours ? entry->held.host + entry->held.managed : 0;
 }
 
 /* Adds the entry's bytes to the run and its device. */
@@ -56,6 +107,7 @@ static struct cli_device *add_live(struct cli_summary *summary, const struct cli
 	spill_bytes_add(&summary->totals.live, &entry->held);
 	spill_bytes_add(&device->live, &entry->held);
 	device->asked += entry->asked ? entry->held.host : 0;
+	summary->away += away_of(entry);
 	return device;
 }
 
@@ -66,12 +118,17 @@ static void subtract_live(struct cli_summary *summary, const struct cli_live_ent
 	spill_bytes_take(&summary->totals.live, &entry->held);
 	spill_bytes_take(&device->live, &entry->held);
 	device->asked -= entry->asked ? entry->held.host : 0;
+	summary->away -= away_of(entry);
 }
 
 static void raise_peaks(struct cli_summary *summary, struct cli_device *device, const struct spill_bytes *all,
                         const struct spill_bytes *held)
 {
+	struct spill_away *away = &summary->totals.away;
+
 	cli_bytes_raise(&summary->totals.peak, all);
+	away->peak = spill_max(away->peak, summary->away);
+	away->wanted = spill_max(away->wanted, all->device + summary->away);
 	cli_bytes_raise(&device->peak, held);
 	update_fit(device, held, 0);
 }
@@ -104,6 +161,8 @@ static void end_event(struct cli_summary *summary, struct cli_device *device, co
 	all.device += summary->ahead;
 	held = cli_device_held(device);
 	raise_peaks(summary, device, &all, &held);
+	device->shortage.count += is_short(event);
+	keep_seen(device, event, 0);
 }
 
 static void insert_large(struct cli_large_list *largest, const struct cli_event *event)
@@ -247,7 +306,8 @@ static void count_alloc(struct cli_summary *summary, struct cli_names *names, co
 	entry->held = event->held;
 	entry->device = event->device;
 	entry->known = true;
-	entry->asked = cli_name_is(event->reason, "asked") && event->place == SPILL_PLACE_HOST;
+	entry->ours = !cli_name_is(event->reason, "asked");
+	entry->asked = !entry->ours && event->place == SPILL_PLACE_HOST;
 	count_in_views(summary, names, event, entry);
 	end_event(summary, add_live(summary, entry), event);
 }
@@ -280,6 +340,7 @@ static struct cli_live_entry *add_unannounced(struct cli_summary *summary, const
 	struct cli_live_entry *entry = cli_live_add(&summary->live, event->seq);
 
 	entry->device = event->device;
+	entry->ours = true;
 	entry->bytes = spill_bytes_all(&event->held);
 	entry->held = event->held;
 	entry->held.device += left - arrived;
@@ -306,6 +367,21 @@ static const struct cli_name *caller_of_entry(const struct cli_summary *summary,
 	return entry->known ? summary->views[CLI_BY_CALLER].rows[entry->rows[CLI_BY_CALLER]].name : NULL;
 }
 
+/*
+ * The lines of one move have its time so far, from the same begin. Moves never run beside each
+ * other.
+ */
+static void count_move_time(struct cli_summary *summary, const struct cli_event *event)
+{
+	uint64_t start_us = spill_minus(event->time_us, event->took_us);
+
+	if (start_us != summary->move_start_us)
+		summary->move_told_us = 0;
+	summary->move_start_us = start_us;
+	summary->totals.away.moves_us += spill_minus(event->took_us, summary->move_told_us);
+	summary->move_told_us = spill_max(event->took_us, summary->move_told_us);
+}
+
 static void count_move_event(struct cli_summary *summary, const struct cli_event *event)
 {
 	bool demote = event->kind == CLI_EVENT_DEMOTE;
@@ -316,6 +392,7 @@ static void count_move_event(struct cli_summary *summary, const struct cli_event
 	summary->totals.demoted += left;
 	summary->totals.promoted += arrived;
 	count_reason(demote ? &summary->demoted : &summary->promoted, event);
+	count_move_time(summary, event);
 	if (!event->seq)
 		return;
 	if (!entry)

@@ -82,6 +82,7 @@ static struct cli_event alloc_event(struct cli_names *names, const struct spill_
 	    .level = alloc->level,
 	    .bytes = alloc->bytes,
 	    .held = alloc->held,
+	    .seen = alloc->seen,
 	    .api = cli_names_get(names, alloc->api),
 	    .caller = cli_names_get(names, alloc->caller),
 	    .rule = cli_names_get(names, alloc->rule),
@@ -118,6 +119,8 @@ static struct cli_event move_event(struct cli_names *names, const struct spill_r
 	    .level = move->level,
 	    .bytes = move->bytes,
 	    .held = move->held,
+	    .seen = move->seen,
+	    .took_us = move->took_us,
 	    .api = cli_names_get(names, move->api),
 	    .caller = cli_names_get(names, move->caller),
 	    .reason = cli_names_get(names, move->reason),
@@ -142,6 +145,14 @@ static struct cli_event sum_event(struct cli_names *names, const struct spill_re
 	};
 }
 
+/* In the first logs the bytes of this process are missing. */
+static struct spill_seen seen_at(const struct spill_record_oom *oom)
+{
+	if (!oom->ours && oom->live.device)
+		return (struct spill_seen){0};
+	return (struct spill_seen){.free = oom->free, .total = oom->total, .ours = oom->ours};
+}
+
 static struct cli_event oom_event(struct cli_names *names, const struct spill_record_oom *oom)
 {
 	return (struct cli_event){
@@ -150,6 +161,7 @@ static struct cli_event oom_event(struct cli_names *names, const struct spill_re
 	    .place = SPILL_PLACES,
 	    .time_us = oom->time_us,
 	    .bytes = oom->bytes,
+	    .seen = seen_at(oom),
 	    .api = cli_names_get(names, oom->api),
 	    .caller = cli_names_get(names, oom->caller),
 	    .rule = cli_names_get(names, oom->rule),

@@ -1,0 +1,31 @@
+/*
+ * The story of a run in two sentences, the same in all reports: how much memory was off the device,
+ * and how long moves held the program up.
+ */
+#ifndef SPILL_RUN_STORY_H
+#define SPILL_RUN_STORY_H
+
+#include <stdbool.h>
+
+#include "record.h"
+#include "text.h"
+
+struct spill_story {
+	struct spill_away away;
+	uint64_t on_device; /* most bytes at one time on the devices */
+	uint64_t run_us;    /* from the first GPU memory call to the end, or until now */
+	bool any;           /* some memory was placed off the device, or moved there */
+	bool managed;       /* managed memory is a part of it */
+	bool at_least;      /* the log lacks a part of it */
+};
+
+/* pre: `totals` has .away */
+struct spill_story spill_story_of(const struct spill_totals *totals, uint64_t run_us);
+
+/* "up to 1.28 GiB was in host memory (1.71 GiB wanted, 1.00 GiB on the card)". Or "nothing was …" */
+void spill_story_size(struct spill_text *text, const struct spill_story *story);
+
+/* "moves held the program up for 0.30 s, 2 %". Adds nothing if nothing moved. */
+void spill_story_cost(struct spill_text *text, const struct spill_story *story);
+
+#endif

@@ -1,0 +1,69 @@
+/* The driver's figures for a device are remembered, and the driver is asked no more than before. */
+#include "device_memory.h"
+
+#include "account.h"
+#include "unit.h"
+
+static struct {
+	int result;
+	uint64_t free, total;
+	unsigned asked;
+} driver;
+
+static int memory(int device, uint64_t *free, uint64_t *total)
+{
+	driver.asked++;
+	*free = driver.free;
+	*total = driver.total;
+	return driver.result;
+}
+
+static const struct spill_vendor_devices devices = {.memory = memory};
+static const struct spill_backend backend = {.devices = &devices};
+
+static int ask(int device)
+{
+	uint64_t free = 0, total = 0;
+	int result = spill_device_memory(&backend, device, &free, &total);
+	assert_true(free == driver.free && total == driver.total);
+	return result;
+}
+
+TEST(an_answer_is_remembered_with_what_this_process_held)
+{
+	struct spill_seen seen;
+	spill_device_memory_reset();
+	spill_account_reset();
+	assert_int_equal(spill_device_seen(1).total, 0);
+	spill_account_device_add(1, 300);
+	driver.result = 0;
+	driver.free = 100;
+	driver.total = 1000;
+	assert_int_equal(ask(1), 0);
+	spill_account_device_add(1, 50);
+	driver.asked = 0;
+	seen = spill_device_seen(1);
+	assert_true(seen.free == 100 && seen.total == 1000 && seen.ours == 300);
+	assert_int_equal(spill_device_seen(0).total, 0);
+	assert_int_equal(driver.asked, 0);
+}
+
+TEST(a_refusal_and_an_unknown_device_change_nothing)
+{
+	spill_device_memory_reset();
+	driver.result = 0;
+	driver.free = 7;
+	driver.total = 1000;
+	assert_int_equal(ask(0), 0);
+	driver.free = 0; /* the driver could not be asked for it */
+	assert_int_equal(ask(0), 0);
+	driver.result = 3;
+	driver.free = 9;
+	assert_int_equal(ask(0), 3);
+	driver.result = 0;
+	assert_int_equal(ask(-1), 0);
+	assert_int_equal(ask(SPILL_DEVICES), 0);
+	assert_int_equal(spill_device_seen(0).free, 7);
+	assert_int_equal(spill_device_seen(-1).total, 0);
+	assert_int_equal(spill_device_seen(SPILL_DEVICES).total, 0);
+}
