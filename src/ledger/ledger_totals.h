@@ -33,7 +33,6 @@ void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spil
 void spill_ledger_totals_oom(int device);
 void spill_ledger_totals_held_up(int device, uint64_t us);
 
-
 /* The level of a line that is no event of an entry. */
 struct spill_level spill_ledger_totals_level(int device);
 
