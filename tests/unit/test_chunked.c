@@ -2,6 +2,7 @@
  * Chunked placements: how they are cut, what they are charged for, which may be moved. Moving itself: test_move.c.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #define SETUP setup
 #include "unit.h"
 #include "account.h"
@@ -366,6 +367,27 @@ TEST(a_set_continues_in_the_set_beside_it)
 	spill_chunked_delist(made);
 	made->set = false;
 	spill_placement_release(&made->base, false);
+}
+
+/* The program maps the memory of a set, at addresses of its own. */
+TEST(a_set_is_not_mapped_by_us)
+{
+	struct spill_chunked *set = calloc(1, sizeof(*set) + 2 * sizeof(set->chunks[0]));
+	assert_non_null(set);
+	set->base.backend = &fake_vendor_backend;
+	set->base.ptr = CHUNK;
+	set->chunk_bytes = CHUNK;
+	set->range = 2 * CHUNK;
+	set->set = true;
+	assert_int_equal(spill_chunked_extend(set, false, 2 * CHUNK), 0);
+	assert_int_equal(set->count, 2);
+	assert_int_equal(fake_vendor.handles, 2);
+	assert_int_equal(spill_chunked_allow(set), 0);
+	assert_int_equal(fake_vendor.mappings + fake_vendor.broken, 0);
+	for (unsigned i = 0; i < set->count; i++)
+		fake_vendor_backend.physical->release(set->chunks[i].handle);
+	free(set);
+	nothing_is_held();
 }
 
 static int cancel_state(void)

@@ -403,6 +403,22 @@ TEST(sizes_that_mix_stay_within_the_list)
 	}
 }
 
+/* The last chunk that comes finds too little that may leave. What was chosen for it stays, not what left for others. */
+TEST(what_was_chosen_in_vain_stays)
+{
+	struct spill_trial_chunk chunks[] = {
+	    {.key = 1, .owner = 9, .bytes = 16 * MIB, .on_host = true, .named = true},
+	    {.key = 2, .owner = 8, .bytes = 64 * MIB, .on_host = true, .named = true},
+	    {.key = 3, .owner = 7, .bytes = 16 * MIB}, /* leaves first: of two alike, the larger owner */
+	    {.key = 4, .owner = 6, .bytes = 16 * MIB},
+	};
+	assert_true(spill_trial_choose(&trial, chunks, 4, 0));
+	assert_true(chunks[0].chosen);
+	assert_false(chunks[1].chosen);
+	assert_true(chunks[2].chosen);
+	assert_false(chunks[3].chosen);
+}
+
 TEST(another_site_gets_its_turn_when_the_first_is_gone)
 {
 	with_idle_cache();
