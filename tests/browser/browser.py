@@ -175,7 +175,7 @@ class Pages(unittest.TestCase):
             + graph.toDomXCoord(101); })()""")
         box = self.place(".graph")
         browser.mouse("Moved", bucket, box["y"] + 60)
-        self.assertRegex(browser.value("document.querySelector('.legend').innerText"), r"device memory\s+[\d.]+ GiB to [78]\.[\d]+ GiB")
+        self.assertRegex(browser.value("document.querySelector('.legend').innerText"), r"on the card\s+[\d.]+ GiB to [78]\.[\d]+ GiB")
 
     def test_a_million_marks_are_few_signs(self):
         self.opened("million")
@@ -187,8 +187,8 @@ class Pages(unittest.TestCase):
 
     def test_tables_are_sorted_by_a_click(self):
         self.opened("ranks")
-        cells = "[...document.querySelectorAll('[aria-label=\"By caller\"] tbody tr')].map((row) => Number(row.cells[1].textContent))"
-        head = "document.querySelectorAll('[aria-label=\"By caller\"] thead button')[1]"
+        cells = "[...document.querySelectorAll('[aria-label=\"By caller\"] tbody tr')].map((row) => Number(row.cells[5].textContent))"
+        head = "document.querySelectorAll('[aria-label=\"By caller\"] thead button')[5]"
         before = browser.value(cells)
         browser.value(head + ".click()")
         self.assertEqual(browser.value(cells), sorted(before, reverse=True))

@@ -226,15 +226,19 @@ def rows(events, name):
     table = {}
     for value in {event.get(name) for event in events if event["kind"] == "alloc"}:
         mine = {event["seq"]: event for event in events if event["kind"] == "alloc" and event.get(name) == value}
-        live = peak = 0
+        live = peak = away_peak = 0
+        away = {}
         for event in events:
+            if event.get("seq") in mine and mine[event["seq"]]["reason"] != "asked":
+                away[event["seq"]] = 0 if event["kind"] == "free" else held(event)["host"] + held(event)["managed"]
+                away_peak = max(away_peak, sum(away.values()))
             if event["kind"] in ("alloc", "free") and event["seq"] in mine:
                 live += event["bytes"] if event["kind"] == "alloc" else -event["bytes"]
                 peak = max(peak, live)
         spilled = sum(sum(held(event).values()) - held(event)["device"] for event in mine.values()
                       if event["reason"] in ("oom", "limit", "rule"))
         table[value] = {"name": value, "allocs": len(mine), "bytes": sum(event["bytes"] for event in mine.values()),
-                        "peak": peak, "live": live, "spilled": spilled}
+                        "peak": peak, "live": live, "spilled": spilled, "away": away_peak}
     return table
 
 

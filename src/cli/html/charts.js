@@ -9,7 +9,7 @@ const numberOf = (lane, kind) => lane.marks.filter((mark) => mark.kind === kind)
 function wordsOf(lane, shown) {
 	const marks = Object.keys(markNames).map((kind) => [kind, numberOf(lane, kind)]);
 
-	return headOf(lane) + ". At most " + shown.map((kind) => size(lane.peak[kind]) + " of " + kindNames[kind]).join(", ") +
+	return headOf(lane) + ". At most " + shown.map((kind) => size(lane.peak[kind]) + " " + kindNames[kind]).join(", ") +
 		marks.filter(([, number]) => number).map(([kind,
 			number]) => "; " + count(number) + " \u00d7 " + markNames[kind]).join("") +
 		". Plus and minus zoom, arrow keys move, 0 shows all.";

@@ -6,7 +6,14 @@
 // are; of each mark [bucket, count, bytes, largest, api, caller, reason].
 const data = JSON.parse(byId("data").textContent);
 const kinds = ["device", "host", "managed"];
-const kindNames = {device: "device memory", host: "host memory", managed: "managed memory"};
+const kindNames = {device: "on the card", host: "in host memory", managed: "managed memory"};
+/* The log's words for reasons, for people. */
+const reasonNames = {
+	fits: "it fitted", oom: "the card was full", limit: "device.limit or a cap", rule: "a rule", asked: "the program asked for it",
+	room: "for a call that needs room", reserve: "to keep device.reserve free", exchange: "for newer memory", use: "for memory that was used next",
+	free: "there was room again",
+};
+const reasonOf = (name) => reasonNames[name] || name || "?";
 const markNames = {
 	spill: "spill", demote: "to the host", promote: "back to the device", oom: "out of memory", honest: "asked to try again",
 };

@@ -3,7 +3,7 @@ const deviceOf = (run, dev) => run.devices.find((device) => device.dev === dev);
 
 function barOf(device) {
 	const fit = device.fit, scale = Math.max(fit.wanted, fit.usable) / 100 || 1;
-	const parts = [["device_bytes", "on device", "var(--device)"], ["host_bytes", "on host", "var(--host)"],
+	const parts = [["device_bytes", "on the card", "var(--device)"], ["host_bytes", "in host memory", "var(--host)"],
 		["managed_bytes", "managed", "var(--managed)"],
 		["refused", "refused", "var(--bad)"]].filter(([key]) => fit[key]);
 	const words = "wanted " + size(fit.wanted) + ": " + parts.map(([key,
@@ -21,6 +21,7 @@ function barOf(device) {
 	bar.lastChild.style.left = Math.min(100, fit.usable / scale) + "%";
 	return [bar, make("div", {class: "key-row"},
 		parts.map(([key, text, tone]) => make("span", {"--c": tone}, text + " " + size(fit[key]))),
+		fit.others ? make("span", {"--c": "var(--line)"}, "others held " + size(fit.others)) : null,
 		make("span", {"--c": "var(--text)"}, "usable " + size(fit.usable)))];
 }
 
@@ -44,21 +45,28 @@ function withoutTooMuch(run, device) {
 	return data.margin < device.bytes ? device : {...device, fit: {...device.fit, usable: row.usable, surplus: row.surplus}};
 }
 
+/* Never against the run: where memory lacked, there was no room to spare. */
+function answerOf(device) {
+	const fit = device.fit;
+
+	if (fit.surplus === null)
+		return make("p", {}, make("b", {}, "Not known"), ": memory lacked, and the log does not tell what others held.");
+	return make("p", {}, make("b", {}, fit.surplus < 0 ? size(-fit.surplus) + " was missing"
+		: fit.reserved ? size(fit.surplus) + " was left, too little for device.reserve" : size(fit.surplus) + " of the room was not needed"),
+	fit.others > data.margin ? " (others held " + size(fit.others) + ")." : data.margin < device.bytes ? " (margin " + size(data.margin) + ")."
+		: ", without the margin of " + size(data.margin) + ", which takes the whole device.");
+}
+
 function fitOf(run) {
 	const devices = run.devices.filter((device) => device.fit).map((device) => withoutTooMuch(run, device));
 
 	if (!devices.length)
 		return null;
 	return make("section", {}, make("h2", {}, "Would it have fitted?"),
-		make("p", {class: "quiet"}, "At peak demand on each device. It is about this process only: others on the device are not in its log."),
+		make("p", {class: "quiet"}, "At peak demand on each device, with what other processes, contexts and code held when memory lacked, if the log tells it."),
 		devices.map((device) => make("div", {class: "card"},
 			make("h3", {}, "Device " + device.dev + (device.name ? ": " + device.name : "") + ", " + size(device.bytes)),
-			barOf(device), make("p", {}, device.fit.surplus < 0
-				? make("b", {}, size(-device.fit.surplus) + " was missing")
-				: make("b", {}, size(device.fit.surplus) + " of the room was not needed"),
-					data.margin < device.bytes ? " (margin " + size(data.margin) + ")."
-						: ", without the margin of " + size(data.margin) + ", which takes the whole device."),
-			marginsOf(run, device))),
+			barOf(device), answerOf(device), device.fit.surplus === null ? null : marginsOf(run, device))),
 		make("p", {}, "With another policy, or another card: "),
 			make("pre", {}, "spill replay " + quoted(run.log) + " --policy FILE --vram " +
 			Math.ceil(Math.max(...devices.map((device) => device.fit.wanted)) / 2 ** 30 + 1) + "GiB"));

@@ -6,9 +6,9 @@ function viewOf(run, key, head, narrow, nameless = "not known") {
 
 	return rows.length ? tableOf({
 		caption: "By " + head, rows, more: more > 0 ? count(more) + " more, in spill report --json" : null,
-		columns: [{...textColumn(head, "name"), show: (value) => value ?? nameless}, countColumn("allocations", "allocs"),
-			...(narrow ? [] : [bytesColumn("bytes", "bytes")]), bytesColumn("at most", "peak", "device"),
-			bytesColumn("at the end", "live"), bytesColumn("spilled", "spilled", "host")],
+		columns: [{...textColumn(head, "name"), show: (value) => value === null ? nameless : key === "by_reason" ? reasonOf(value) : value},
+			bytesColumn("at most", "peak", "device"), bytesColumn("off the card", "away", "host"), bytesColumn("at the end", "live"),
+			...(narrow ? [] : [bytesColumn("bytes", "bytes")]), countColumn("allocations", "allocs")],
 	}) : null;
 }
 
@@ -18,11 +18,9 @@ function devicesOf(run) {
 	return run.devices.length ? tableOf({
 		caption: "By device", rows: run.devices,
 		columns: [{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
-			{head: "name", value: (row) => row.name, show: (value) => value || ""}, bytesColumn("total", "bytes"),
-			figure("device, at most", "peak", "device"), figure("host, at most", "peak", "host"),
-				figure("managed, at most", "peak", "managed"),
-			figure("device, at the end", "live", "device"), figure("host, at the end", "live", "host"),
-				figure("managed, at the end", "live", "managed")],
+			figure("card, at most", "peak", "device"), figure("host, at most", "peak", "host"), figure("managed, at most", "peak", "managed"),
+			figure("card, at end", "live", "device"), figure("host, at end", "live", "host"), figure("managed, at end", "live", "managed"),
+			bytesColumn("size", "bytes"), {head: "name", value: (row) => row.name, show: (value) => value || ""}],
 	}) : null;
 }
 
@@ -32,18 +30,17 @@ function tablesOf(run) {
 			viewOf(run, "by_reason", "reason", true)), devicesOf(run),
 		run.largest.length ? tableOf({
 			caption: "The largest allocations", rows: run.largest,
-			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"),
+			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("asked by", "caller"), textColumn("place", "place"),
 				{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
-				textColumn("asked by", "caller"),
 				textColumn("function", "api"), timeColumn("at", "t"),
 					{head: "at the end", value: (row) => row.summed ? "summed" : row.freed ? "freed" : "held"}, countColumn("number", "seq")],
 		}) : null,
 		run.moved.length ? tableOf({
 			caption: "Moved to the host most", rows: run.moved,
-			columns: [bytesColumn("moved, in all", "moved", "host"), countColumn("moves", "moves"), bytesColumn("size", "bytes"),
+			columns: [bytesColumn("moved, in all", "moved", "host"), textColumn("asked by", "caller"), countColumn("moves", "moves"), bytesColumn("size", "bytes"),
 				bytesColumn("on the host at the end", "host_bytes", "host"),
 				{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
-				textColumn("asked by", "caller"), countColumn("number", "seq")],
+				countColumn("number", "seq")],
 		}) : null);
 }
 
@@ -53,9 +50,9 @@ function oomOf(oom, open) {
 
 	return make("details", {class: "card oom", open},
 		make("summary", {}, make("h3", {}, size(oom.bytes) + " asked by " + (oom.caller || "?") + " at " + time(oom.t))),
-		make("p", {class: "advice"}, make("b", {}, "Remedy: "), oom.advice),
+		make("p", {class: "advice"}, make("b", {}, "What would have helped: "), oom.advice),
 		make("dl", {class: "facts"}, [["function", (oom.api || "?") + (oom.dev === null ? "" : ", device " + oom.dev)],
-			["refused by", (oom.refused_by || "?") + ", rule " + (oom.rule || "?")],
+			["refused by", oom.refused],
 			["tried", tried || "nothing else"], ["free", size(oom.free) + " of " + size(oom.total)],
 				["held by this process", sums(oom.live)]]
 			.map(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])),
@@ -102,23 +99,19 @@ function runsOf(shown, pick) {
 	const total = (head, value, tint) => ({head, value, show: dash, number: true, tint});
 
 	return tableOf({
-		caption: plural(runs.length, "run") + ", in all " + plural(data.sum.spills,
-			"spill") + " of " + size(data.sum.spilled.host_bytes + data.sum.spilled.managed_bytes) + ", " +
-			size(data.sum.demoted_bytes) + " moved to the host", rows: runs,
+		caption: plural(runs.length, "run"), rows: runs,
 		pick: (run) => pick(run.at), here: (run) => run.at === shown,
-		columns: [{head: "rank", value: (run) => run.rank, show: (value) => value === null ? "\u2013" : value},
-			{head: "program", value: (run) => run.program},
+		columns: [{head: "program", value: (run) => run.program},
+			...(runs.some((run) => run.rank !== null) ? [{head: "rank", value: (run) => run.rank, show: (value) => value === null ? "\u2013" : value}] : []),
+			total("off the card, at most", (run) => run.story.peak_bytes, "host"),
+			{head: "held up", value: (run) => run.story.moves_us / 1e6, show: (value) => value ? time(value, 0.01) : "\u2013", number: true},
+			{head: "out of memory", value: surfacedOf, show: (value) => value ? count(value) : "\u2013", number: true, look: (value) => value ? "bad" : ""},
+			total("on the card, at most", (run) => run.totals.peak.device_bytes, "device"),
+			total("moved to host", (run) => run.totals.demoted_bytes),
+			{head: "allocations", value: (run) => run.totals.allocs, show: count, number: true},
 			{head: "host", value: (run) => run.host},
 				{head: "ended", value: (run) => run.exited ? run.how : "none",
 				look: (value) => value === "none" || value === "abort" || value === "assert" ? "bad" : ""},
-			{head: "allocations", value: (run) => run.totals.allocs, show: count, number: true},
-				total("spilled", (run) => run.totals.spilled.host_bytes + run.totals.spilled.managed_bytes, "host"),
-			total("moved to host", (run) => run.totals.demoted_bytes, "host"),
-			total("device, at most", (run) => run.totals.peak.device_bytes, "device"),
-				total("host, at most", (run) => run.totals.peak.host_bytes),
-			total("managed, at most", (run) => run.totals.peak.managed_bytes),
-			{head: "out of memory", value: (run) => run.totals.ooms - run.honest,
-				show: (value) => value ? count(value) : "\u2013", number: true, look: (value) => value ? "bad" : ""},
 			{head: "log", value: (run) => lineOf(run), look: () => "long"}],
 	});
 }

@@ -1,39 +1,42 @@
 // What is asked first, in that order: did anything spill, how much, where, why, what would have avoided it, where is the log.
 const lineOf = (run) => run.log + ":" + run.line;
-const sums = (bytes) => [["device", bytes.device_bytes], ["host", bytes.host_bytes], ["managed", bytes.managed_bytes]]
-	.filter(([, value]) => value).map(([kind, value]) => size(value) + " " + kind).join(", ") || "nothing";
+const sums = (bytes) => kinds.map((kind) => [bytes[kind + "_bytes"], kindNames[kind]])
+	.filter(([value]) => value).map(([value, words]) => size(value) + " " + words).join(", ") || "nothing";
+const sentence = (words) => words && words[0].toUpperCase() + words.slice(1);
 
 /* "split 2.04 GiB, host 1.00 GiB": what spilled, by the table's names; a few of them. */
-function spilledBy(rows) {
-	const spilled = rows.filter((row) => row.spilled).sort((a, b) => b.spilled - a.spilled);
+function spilledBy(rows, key, nameOf = (name) => name || "?") {
+	const spilled = rows.filter((row) => row[key]).sort((a, b) => b[key] - a[key]);
 	const more = spilled.length - 5;
 
-	return spilled.slice(0, 5).map((row) => (row.name || "?") + " " + size(row.spilled)).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
+	return spilled.slice(0, 5).map((row) => nameOf(row.name) + " " + size(row[key])).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
 		"not told: the lines were left out (log.max)";
 }
 
 const moved = (bytes, moves, reasons) => size(bytes) + " in " + plural(moves, "move") + ": " +
-	reasons.map((row) => (row.name || "?") + " " + size(row.bytes)).join(", ");
+	reasons.map((row) => reasonOf(row.name) + " " + size(row.bytes)).join(", ");
 
-/* Of a run, or of all of them together. */
-function headline(totals, honest, before) {
-	const surfaced = totals.ooms - honest;
-	const spilled = totals.spilled.host_bytes + totals.spilled.managed_bytes;
-	const words = [];
+/* words: the parts of the sentence. `bad`: it is about an out of memory; `good`: nothing left the card. */
+const headline = (words, bad, good) =>
+	make("p", {class: "headline" + (bad ? " bad" : good ? " good" : "")}, sentence(words.filter(Boolean).join("; ")));
 
-	if (before)
-		words.push(before);
-	if (surfaced)
-		words.push(plural(surfaced, "out of memory", "times out of memory"));
-	if (totals.spills)
-		words.push(size(spilled) + " spilled, in " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
-	else if (totals.demotions)
-		words.push("no allocation spilled, but " + size(totals.demoted_bytes) + " moved to the host");
-	else
-		words.push("nothing spilled");
-	words[0] = words[0][0].toUpperCase() + words[0].slice(1);
-	return make("p", {class: "headline" + (surfaced ? " bad" : totals.spills || totals.demotions ? "" : " good")},
-		words.join("; "));
+const surfacedOf = (run) => run.totals.ooms - run.honest;
+const outOf = (surfaced) => surfaced && plural(surfaced, "out of memory", "times out of memory");
+const wasAway = (run) => run.totals.spills || run.totals.demotions;
+
+/* The reason in one sentence: who had the card when memory lacked. */
+function shortageOf(run) {
+	return run.devices.filter((device) => device.shortage && device.dev !== null).map(({dev, shortage}) => make("p", {class: "lead"},
+		"Device " + dev + " lacked memory" + (shortage.told ? ": this process wanted " + size(shortage.demand) + ", others, contexts and code held " +
+			size(shortage.others) + ", and the card has " + size(shortage.total) + "." : "; the log does not tell what others held.")));
+}
+
+/* The last one that surfaced is what ends most programs. */
+function causeOf(run) {
+	const oom = run.ooms.filter((each) => each.refused_by !== "oom.honest_first").pop();
+
+	return oom ? [make("p", {class: "problem"}, make("b", {}, "Refused by: "), oom.refused + "; " + size(oom.bytes) + " asked by " + (oom.caller || "?")),
+		make("p", {class: "advice"}, make("b", {}, "What would have helped: "), oom.advice)] : [];
 }
 
 function factsOf(run) {
@@ -41,11 +44,13 @@ function factsOf(run) {
 	const add = (term, text) => text && facts.push(make("dt", {}, term), make("dd", {}, text));
 
 	if (totals.spills) {
-		add("how much", sums(totals.spilled));
-		add("where", spilledBy(run.by_place));
-		add("why", spilledBy(run.by_reason));
-		add("by rule", spilledBy(run.by_rule));
-		add("asked by", spilledBy(run.by_caller));
+		add("placed there", sums(totals.spilled) + ", by " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
+		add("where", spilledBy(run.by_place, "spilled"));
+		add("why", spilledBy(run.by_reason, "spilled", reasonOf));
+	}
+	if (wasAway(run)) {
+		add("by rule", spilledBy(run.by_rule, "away"));
+		add("asked by", spilledBy(run.by_caller, "away"));
 	}
 	add("moved to host", totals.demotions ? moved(totals.demoted_bytes, totals.demotions, run.demoted) : "");
 	add("moved back", totals.promotions ? moved(totals.promoted_bytes, totals.promotions, run.promoted) : "");
@@ -62,6 +67,7 @@ function doubtsOf(run) {
 	const add = (there, text) => there && doubts.push(make("p", {class: "problem"}, text));
 
 	add(run.program === null, "The log has no start line: the program is not known.");
+	add(run.problem, "The policy was refused: " + run.problem);
 	add(run.mode && run.mode !== "spill", "spill.mode = " + run.mode + ": nothing was placed elsewhere.");
 	add(run.differences.length, "The sums of the lines differ from the program's own count (exit line): " +
 		run.differences.map((each) => each.name + " " + count(each.lines) + " against " + count(each.exit)).join(", ") + ".");
@@ -79,12 +85,17 @@ function doubtsOf(run) {
 
 /* Those that a reader of many runs wants to see first. */
 function verdictOfAll(pick) {
-	const bad = runs.filter((run) => run.totals.ooms > run.honest || !run.exited || run.differences.length).slice(0, 8);
-	const honest = runs.reduce((sum, run) => sum + run.honest, 0);
+	const bad = runs.filter((run) => surfacedOf(run) || !run.exited || run.differences.length).slice(0, 8);
+	const surfaced = runs.reduce((sum, run) => sum + surfacedOf(run), 0);
+	const worst = runs.reduce((most, run) => run.story.peak_bytes > most.story.peak_bytes ? run : most);
+	const held = runs.reduce((sum, run) => sum + run.story.moves_us, 0) / 1e6;
+	const away = worst.story.peak_bytes ? "up to " + size(worst.story.peak_bytes) + " of one run was in host memory"
+		: runs.some(wasAway) ? worst.story.size : "nothing was in host memory";
 
 	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"},
-		headline(data.sum, honest, plural(runs.length, "run")),
-		make("dl", {class: "facts"}, make("dt", {}, "spilled"), make("dd", {}, sums(data.sum.spilled)),
+		headline([plural(runs.length, "run"), outOf(surfaced), away], surfaced, !runs.some(wasAway)),
+		held ? make("p", {class: "lead"}, "Moves held the programs up for " + time(held, 0.01) + " in all.") : null,
+		make("dl", {class: "facts"}, make("dt", {}, "placed there"), make("dd", {}, sums(data.sum.spilled)),
 			make("dt", {}, "moved to host"), make("dd", {}, data.sum.demotions ? size(data.sum.demoted_bytes) + " in " + plural(data.sum.demotions, "move") : "nothing"),
 			make("dt", {}, "held at most"),
 			make("dd", {}, sums(data.sum.peak) + ", if all had their peaks at once"),
@@ -94,7 +105,11 @@ function verdictOfAll(pick) {
 }
 
 function verdictOf(run) {
-	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"}, headline(run.totals, run.honest),
+	const surfaced = surfacedOf(run);
+
+	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"},
+		headline([outOf(surfaced), run.story.size], surfaced, !wasAway(run)), causeOf(run),
+		run.story.cost ? make("p", {class: "lead"}, sentence(run.story.cost) + ".") : null, shortageOf(run),
 		run.advice ? make("p", {class: "advice"}, make("b", {}, "How to avoid it: "), run.advice) : null,
 			doubtsOf(run), factsOf(run));
 }

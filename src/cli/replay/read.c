@@ -199,6 +199,9 @@ static void finish_run(void *data, const struct cli_trace_end *end)
 		decide_run(replay, run, summary);
 	cli_recording_free(run->recording);
 	run->recording = NULL;
+	/* The fit is of this program alone: others' memory is in `other`. */
+	for (size_t i = 0; i < summary->device_count; i++)
+		summary->devices[i].shortage = (struct cli_shortage){0};
 	cli_summary_visitor.end(&replay->report.summaries, end);
 	summary->exited = exited;
 }

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "minmax.h"
 #include "replay.h"
 #include "cli.h"
 
@@ -18,7 +17,6 @@ struct deciding {
 		const struct cli_name *name;
 	} known[2];
 	uint64_t now_us;
-	const struct cli_model *model;
 };
 
 static const struct cli_name *name_of(struct deciding *deciding, unsigned which, const char *word)
@@ -36,21 +34,6 @@ static uint64_t seq_of(const struct cli_recorded_alloc *alloc, uint32_t allocati
 	return alloc->seq ? alloc->seq : UINT64_MAX - allocation;
 }
 
-/* What the driver would tell then. */
-static struct spill_seen seen_on(const struct deciding *deciding, int device)
-{
-	const struct cli_card *card;
-	uint64_t free;
-
-	if (device < 0 || device >= SPILL_DEVICES)
-		return (struct spill_seen){0};
-	card = &deciding->run->setting.cards[device];
-	free = cli_model_free_on(deciding->model, device);
-	return (struct spill_seen){.free = free,
-	                           .total = card->total,
-	                           .ours = spill_minus(spill_minus(card->total, card->other), free)};
-}
-
 static struct cli_event event_of(struct deciding *deciding, const struct cli_ask *ask,
                                  enum cli_event_kind kind)
 {
@@ -63,7 +46,6 @@ static struct cli_event event_of(struct deciding *deciding, const struct cli_ask
 	    .time_us = ask->time_us,
 	    .seq = seq_of(alloc, ask->allocation),
 	    .bytes = alloc->bytes,
-	    .seen = seen_on(deciding, ask->device),
 	    .api = recording->sites[alloc->site].api,
 	    .caller = recording->sites[alloc->site].caller,
 	};
@@ -126,7 +108,6 @@ static void add_move(void *data, const struct cli_model_slot *slot, bool demoted
 	    .seq = seq_of(alloc, slot->allocation),
 	    .bytes = bytes,
 	    .held = slot->held,
-	    .seen = seen_on(deciding, slot->device),
 	    .reason = cli_names_get(deciding->names, reason),
 	};
 
@@ -218,8 +199,8 @@ void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, 
 {
 	const struct cli_recording *recording = run->recording;
 	size_t all = recording->alloc_count + 1;
+	struct deciding deciding = {.run = run, .summary = summary, .names = names};
 	struct cli_model model;
-	struct deciding deciding = {.run = run, .summary = summary, .names = names, .model = &model};
 
 	deciding.now = cli_realloc(NULL, all, sizeof(*deciding.now));
 	deciding.rules = cli_realloc(NULL, all, sizeof(*deciding.rules));

@@ -120,6 +120,7 @@ static void put_view(struct spill_json *json, const char *member, const struct c
 		cli_json_number(json, "peak", row->peak);
 		cli_json_number(json, "live", row->live);
 		cli_json_number(json, "spilled", row->spilled);
+		cli_json_number(json, "away", row->away_peak);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);

@@ -116,7 +116,7 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 
 		cli_printf("  %12" PRIu64 "%12s%12s%12s%12s  %s\n", row->count,
 		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->peak).text,
-		           cli_size_or_dash(row->live).text, cli_size_or_dash(row->spilled).text,
+		           cli_size_or_dash(row->live).text, cli_size_or_dash(row->away_peak).text,
 		           row->name ? row->name->text : nameless);
 	}
 	if (table->count > ROWS)

@@ -44,18 +44,30 @@ void cli_report_label(const char *label)
 	cli_printf("  %-15s", label);
 }
 
-/* "split 2.04 GiB, host 1.00 GiB": the first few rows that spilled. */
-static void put_spilled(const struct cli_table *table)
+static uint64_t spilled_of(const struct cli_row *row)
+{
+	return row->spilled;
+}
+
+static uint64_t away_of(const struct cli_row *row)
+{
+	return row->away_peak;
+}
+
+/* "split 2.04 GiB, host 1.00 GiB": the first few rows that have such bytes. */
+static void put_rows(const char *label, const struct cli_table *table,
+                     uint64_t (*bytes_of)(const struct cli_row *row))
 {
 	unsigned named = 0;
 	const char *comma = "";
 
+	cli_report_label(label);
 	for (size_t i = 0; i < table->count; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		if (!row->spilled || named++ >= NAMES)
+		if (!bytes_of(row) || named++ >= NAMES)
 			continue;
-		cli_printf("%s%s %s", comma, cli_text_of(row->name), spill_size(row->spilled).text);
+		cli_printf("%s%s %s", comma, cli_text_of(row->name), spill_size(bytes_of(row)).text);
 		comma = ", ";
 	}
 	if (named > NAMES)
@@ -124,14 +136,12 @@ void cli_report_spills(const struct cli_summary *summary)
 		cli_report_label("placed there");
 		cli_printf("%" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
 		           totals->allocs, spill_sums(&totals->spilled).text);
-		cli_report_label("where");
-		put_spilled(&summary->views[CLI_BY_PLACE]);
-		cli_report_label("why");
-		put_spilled(&summary->views[CLI_BY_REASON]);
-		cli_report_label("by rule");
-		put_spilled(&summary->views[CLI_BY_RULE]);
-		cli_report_label("asked by");
-		put_spilled(&summary->views[CLI_BY_CALLER]);
+		put_rows("where", &summary->views[CLI_BY_PLACE], spilled_of);
+		put_rows("why", &summary->views[CLI_BY_REASON], spilled_of);
+	}
+	if (summary->story.any) {
+		put_rows("by rule", &summary->views[CLI_BY_RULE], away_of);
+		put_rows("asked by", &summary->views[CLI_BY_CALLER], away_of);
 	}
 	put_moves("moved to host", totals->demoted, totals->demotions, &summary->demoted);
 	put_moves("moved back", totals->promoted, totals->promotions, &summary->promoted);

@@ -41,6 +41,7 @@ struct cli_row {
 	uint64_t bytes;              /* requested bytes of all */
 	uint64_t spilled;            /* bytes that libspill placed off the device */
 	uint64_t live, peak;         /* bytes held at the end, and the most at once */
+	uint64_t away, away_peak;    /* the part off the device by libspill, also by moves */
 };
 
 struct cli_table {

@@ -99,6 +99,18 @@ static uint64_t away_of(const struct cli_live_entry *entry)
 	return entry->ours ? entry->held.host + entry->held.managed : 0;
 }
 
+/* After the entry's bytes have changed by `away`, which may wrap around. */
+static void count_away(struct cli_summary *summary, const struct cli_live_entry *entry, uint64_t away)
+{
+	summary->away += away;
+	for (unsigned view = 0; entry->known && view < CLI_VIEWS; view++) {
+		struct cli_row *row = &summary->views[view].rows[entry->rows[view]];
+
+		row->away += away;
+		row->away_peak = spill_max(row->away_peak, row->away);
+	}
+}
+
 /* Adds the entry's bytes to the run and its device. */
 static struct cli_device *add_live(struct cli_summary *summary, const struct cli_live_entry *entry)
 {
@@ -107,7 +119,7 @@ static struct cli_device *add_live(struct cli_summary *summary, const struct cli
 	spill_bytes_add(&summary->totals.live, &entry->held);
 	spill_bytes_add(&device->live, &entry->held);
 	device->asked += entry->asked ? entry->held.host : 0;
-	summary->away += away_of(entry);
+	count_away(summary, entry, away_of(entry));
 	return device;
 }
 
@@ -118,7 +130,7 @@ static void subtract_live(struct cli_summary *summary, const struct cli_live_ent
 	spill_bytes_take(&summary->totals.live, &entry->held);
 	spill_bytes_take(&device->live, &entry->held);
 	device->asked -= entry->asked ? entry->held.host : 0;
-	summary->away -= away_of(entry);
+	count_away(summary, entry, 0 - away_of(entry));
 }
 
 static void raise_peaks(struct cli_summary *summary, struct cli_device *device, const struct spill_bytes *all,
