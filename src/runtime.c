@@ -24,6 +24,7 @@
 #include "host_share.h"
 #include "host_available.h"
 #include "ledger.h"
+#include "metrics.h"
 #include "vendor_pool.h"
 #include "movable.h"
 #include "move.h"
@@ -67,6 +68,7 @@ static const struct spill_fork_lock *const fork_locks[] = {
     [SPILL_RANK_CHUNKED] = &spill_chunked_fork_lock,
     [SPILL_RANK_RULES] = &spill_growth_state_fork_lock,
     [SPILL_RANK_HOST_CHUNKS] = &spill_host_chunks_fork_lock,
+    [SPILL_RANK_METRICS] = &spill_metrics_fork_lock,
     [SPILL_RANK_CONTEXTS] = &spill_contexts_fork_lock,
     [SPILL_RANK_CONTEXT_END] = &spill_context_end_fork_lock,
     [SPILL_RANK_VMM] = &spill_vmm_fork_lock,
@@ -197,6 +199,7 @@ static void open_log(const struct spill_backend *backend)
 		runtime.owner = getpid();
 		spill_log_open(&runtime.config.policy, &line);
 		spill_live_page_open(&runtime.config.policy, &line);
+		spill_metrics_open(&runtime.config.policy, &line);
 		spill_note_flush();
 		spill_publish_done(&runtime.log_opened);
 	}
@@ -260,6 +263,7 @@ void spill_runtime_exit(const char *how)
 {
 	struct spill_totals totals;
 	spill_access_recording_flush();
+	spill_metrics_end();
 	/* Not in another process that shares our memory (vfork, a bare clone). */
 	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
 	    runtime.owner != getpid() ||

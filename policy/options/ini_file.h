@@ -34,7 +34,7 @@ bool spill_ini_read(const char *name, const char *data, size_t size, const struc
                     char *error, size_t error_size);
 
 /* The same with SPILL_INI_ROOM bytes of the caller, aligned for any type, instead of the stack. */
-#define SPILL_INI_ROOM ((size_t)16 << 10)
+#define SPILL_INI_ROOM ((size_t)20 << 10)
 bool spill_ini_read_in(void *room, const char *name, const char *data, size_t size,
                        const struct spill_ini_taker *taker, char *error, size_t error_size);
 

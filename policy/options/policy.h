@@ -87,7 +87,8 @@ struct spill_policy {
 	enum spill_log_stderr log_stderr;
 	uint64_t log_max;
 	unsigned log_keep;
-	const struct spill_rules *rules; /* NULL: none. The loader of the policy owns them. */
+	char log_metrics[SPILL_PATH_MAX]; /* a pattern, a folder, or "off"; empty is off */
+	const struct spill_rules *rules;  /* NULL: none. The loader of the policy owns them. */
 };
 
 /* Every option at its default. */

@@ -45,3 +45,10 @@ bool spill_clock_wait(sem_t *semaphore, uint64_t ns)
 	while (failed && errno == EINTR);
 	return !failed;
 }
+
+uint64_t spill_clock_wall_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}

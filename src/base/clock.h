@@ -34,6 +34,9 @@ static inline uint64_t spill_clock_ns(void)
 	return __builtin_expect(used && used->now, 0) ? used->now() : spill_clock_machine_ns();
 }
 
+/* CLOCK_REALTIME, microseconds since 1970. */
+uint64_t spill_clock_wall_us(void);
+
 /* The time `ns` nanoseconds from now, for libc calls that wait until a time of CLOCK_MONOTONIC. */
 struct timespec spill_clock_in(uint64_t ns);
 

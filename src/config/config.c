@@ -257,6 +257,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 		fall_back(&load);
 	if (privileged) {
 		write_no_file(&load, "log", "path");
+		write_no_file(&load, "log", "metrics");
 		write_no_file(&load, "movable", "record");
 	}
 	list_options(&load);

@@ -8,6 +8,7 @@
 #include "admit.h"
 #include "device_memory.h"
 #include "live_page.h"
+#include "metrics.h"
 #include "stderr.h"
 #include "postmortem.h"
 #include "reserve_keeper.h"
@@ -146,6 +147,7 @@ void spill_request_choose_line(const struct spill_request *request, struct spill
 /* Activity of the program, with or without a line of its own. */
 static void write_due_lines(const struct spill_request *request)
 {
+	spill_metrics_look();
 	if (!spill_log_active())
 		return;
 	spill_ledger_write_due_sums(request->start_us);
@@ -309,6 +311,7 @@ void spill_request_log_oom(const struct spill_request *request, const struct spi
 	    .caller = record.caller,
 	};
 	spill_live_page_decided(record.device, record.bytes, &text);
+	spill_metrics_look();
 	bool told = spill_postmortem_due(request->admission.refused_by);
 	if (!told && !spill_log_active())
 		return;

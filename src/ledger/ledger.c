@@ -284,6 +284,16 @@ bool spill_ledger_totals_now(struct spill_totals *copy)
 	return true;
 }
 
+bool spill_ledger_device_totals_now(struct spill_device_totals *copy, unsigned count)
+{
+	if (!lock_soon())
+		return false;
+	for (unsigned i = 0; i < count; i++)
+		copy[i] = *spill_ledger_totals_of(i);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
 void spill_ledger_count_oom(int device)
 {
 	pthread_mutex_lock(&lock);

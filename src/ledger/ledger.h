@@ -104,6 +104,9 @@ void spill_ledger_totals(struct spill_totals *totals);
 uint64_t spill_ledger_away_now(void);
 /* The totals at the end of the process. Waits a limited time: this thread may hold the lock. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
+/* The same for the first `count` devices. */
+struct spill_device_totals;
+bool spill_ledger_device_totals_now(struct spill_device_totals *totals, unsigned count);
 void spill_ledger_count_oom(int device);
 /* A move of the device's memory held the program up for so long. */
 void spill_ledger_held_up(int device, uint64_t us);

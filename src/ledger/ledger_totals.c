@@ -4,6 +4,7 @@
 
 #include "live_page.h"
 #include "ledger.h"
+#include "metrics.h"
 
 static struct spill_device_totals all, devices[SPILL_DEVICES];
 static bool any_summed; /* at least one event had no line */
@@ -21,6 +22,7 @@ static unsigned device_index(int device)
 static void publish_device(int device, unsigned changed)
 {
 	spill_live_page_publish(device_index(device), &devices[device_index(device)], changed);
+	spill_metrics_changed();
 }
 
 static void add_held(struct spill_device_totals *sums, const struct spill_allocation *entry)
@@ -216,6 +218,11 @@ const struct spill_totals *spill_ledger_totals_sum(void)
 uint64_t spill_ledger_totals_away(void)
 {
 	return all.away;
+}
+
+const struct spill_device_totals *spill_ledger_totals_of(unsigned device)
+{
+	return &devices[device];
 }
 
 void spill_ledger_totals_reset(void)

@@ -41,6 +41,9 @@ const struct spill_totals *spill_ledger_totals_sum(void);
 /* Bytes that we have put off the device, now. */
 uint64_t spill_ledger_totals_away(void);
 
+/* Of a device. pre: device < SPILL_DEVICES */
+const struct spill_device_totals *spill_ledger_totals_of(unsigned device);
+
 void spill_ledger_totals_reset(void);
 
 /*

@@ -97,13 +97,6 @@ static struct page_link *make_link(void)
 	return NULL;
 }
 
-static uint64_t wall_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static void copy_text(char *to, size_t size, const char *from)
 {
 	struct spill_text text = spill_text_begin(to, size);
@@ -111,19 +104,20 @@ static void copy_text(char *to, size_t size, const char *from)
 }
 #define COPY(array, from) copy_text(array, sizeof(array), from)
 
-static void fill_devices(struct spill_live_page *page, const struct spill_policy *policy,
-                         const struct spill_log_start *start)
+unsigned spill_live_page_devices(struct spill_live_page_device *devices, const struct spill_policy *policy,
+                                 const struct spill_log_start *start)
 {
-	page->head.devices = start->device_count < SPILL_DEVICES ? start->device_count : SPILL_DEVICES;
-	for (unsigned i = 0; i < page->head.devices; i++) {
+	unsigned count = start->device_count < SPILL_DEVICES ? start->device_count : SPILL_DEVICES;
+	for (unsigned i = 0; i < count; i++) {
 		const struct spill_log_device *device = &start->devices[i];
-		struct spill_live_page_device *shown = &page->devices[i];
+		struct spill_live_page_device *shown = &devices[i];
 		COPY(shown->name, device->name);
 		COPY(shown->uuid, device->uuid);
 		COPY(shown->pci, device->pci);
 		shown->bytes = device->bytes;
 		shown->limit = spill_policy_device_limit(policy, (int)i, device->bytes);
 	}
+	return count;
 }
 
 static void fill_page(struct spill_live_page *page, const struct spill_policy *policy,
@@ -133,14 +127,14 @@ static void fill_page(struct spill_live_page *page, const struct spill_policy *p
 	head->version = SPILL_LIVE_PAGE_VERSION;
 	head->size = sizeof(*page);
 	head->pid = (uint32_t)getpid();
-	head->start_us = wall_us();
+	head->start_us = spill_clock_wall_us();
 	COPY(head->mode, policy->mode == SPILL_MODE_OBSERVE ? "observe" : "spill");
 	COPY(head->backend, start->backend);
 	COPY(head->release, SPILL_VERSION);
 	spill_program_name(head->program, sizeof(head->program));
 	if (strlen(spill_log_path()) < sizeof(head->log))
 		COPY(head->log, spill_log_path());
-	fill_devices(page, policy, start);
+	head->devices = spill_live_page_devices(page->devices, policy, start);
 	head->magic = SPILL_LIVE_PAGE_MAGIC;
 }
 
@@ -236,7 +230,7 @@ void spill_live_page_decided(int device, uint64_t bytes, const struct spill_live
 	struct spill_live_page *page = own_page();
 	if (!page)
 		return;
-	now.decision.time_us = wall_us();
+	now.decision.time_us = spill_clock_wall_us();
 	now.decision.bytes = bytes;
 	now.decision.device = (uint64_t)device;
 	COPY(now.decision.what, text->what);

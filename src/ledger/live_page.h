@@ -108,6 +108,10 @@ struct spill_live_page {
  */
 void spill_live_page_open(const struct spill_policy *policy, const struct spill_log_start *start);
 
+/* Stores the devices of the start line, SPILL_DEVICES at most. Returns their number. */
+unsigned spill_live_page_devices(struct spill_live_page_device *devices, const struct spill_policy *policy,
+                                 const struct spill_log_start *start);
+
 /* Flags of changes since the last time. FREES and ALLOCS are always written. */
 enum { SPILL_CHANGED_LIVE = 1, SPILL_CHANGED_PEAK = 2, SPILL_CHANGED_RARE = 4, SPILL_CHANGED_ALL = 7 };
 

@@ -146,7 +146,7 @@ static bool open_queue(const struct spill_policy *policy, const struct spill_log
 	if (getauxval(AT_SECURE) || policy->log_level == SPILL_LOG_OFF)
 		return false;
 	spill_program_name(program, sizeof(program));
-	spill_log_path_find(&found, policy->log_path, program);
+	spill_log_path_find(&found, policy->log_path, program, SPILL_LOG_SUFFIX);
 	problem = found.problem;
 	if (!problem && !found.path[0])
 		return false;

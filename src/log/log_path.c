@@ -12,7 +12,7 @@
 #include "fd.h"
 #include "text.h"
 
-#define DEFAULT_NAME "%e-%p.jsonl"
+#define DEFAULT_NAME "%e-%p"
 
 /* Adds foreign text as one path component: it must not be "..", contain a slash, or be hidden. */
 static void add_component(struct spill_text *path, const char *name)
@@ -148,7 +148,7 @@ static const char *begin_path(struct spill_log_path *found, struct spill_text *p
 		if (home)
 			add_home(found, path, home);
 		else
-			found->problem = "log.path begins with ~/, but HOME names no folder";
+			found->problem = "the path begins with ~/, but HOME names no folder";
 		return pattern + 1;
 	}
 	if (pattern[0] != '/' && getcwd(path->buffer, path->size)) {
@@ -158,7 +158,7 @@ static const char *begin_path(struct spill_log_path *found, struct spill_text *p
 	return pattern;
 }
 
-static void add_name_in_folder(struct spill_text *path, const char *program)
+static void add_name_in_folder(struct spill_text *path, const char *program, const char *suffix)
 {
 	struct stat folder;
 	bool slash = path->length > 0 && path->buffer[path->length - 1] == '/';
@@ -168,9 +168,11 @@ static void add_name_in_folder(struct spill_text *path, const char *program)
 	if (!slash)
 		spill_text_add(path, "/");
 	expand_pattern(path, DEFAULT_NAME, program);
+	spill_text_add(path, suffix);
 }
 
-void spill_log_path_find(struct spill_log_path *found, const char *pattern, const char *program)
+void spill_log_path_find(struct spill_log_path *found, const char *pattern, const char *program,
+                         const char *suffix)
 {
 	struct spill_text path = spill_text_begin(found->path, sizeof(found->path));
 	bool understood = true;
@@ -185,9 +187,9 @@ void spill_log_path_find(struct spill_log_path *found, const char *pattern, cons
 	else
 		understood = expand_pattern(&path, begin_path(found, &path, pattern), program);
 	if (!understood)
-		found->problem = "log.path knows %h, %e, %p and %% only";
+		found->problem = "the path knows %h, %e, %p and %% only";
 	if (!found->problem)
-		add_name_in_folder(&path, program);
+		add_name_in_folder(&path, program, suffix);
 	if (path.length >= path.size - 1)
 		found->problem = "the path is too long";
 	if (found->problem)

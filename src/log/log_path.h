@@ -1,4 +1,4 @@
-/* The path of this process's log, by log.path or SPILL_LOG. */
+/* The path of this process's log, by log.path or SPILL_LOG, and of its other files. */
 #ifndef SPILL_LOG_PATH_H
 #define SPILL_LOG_PATH_H
 
@@ -13,17 +13,23 @@ struct spill_log_path {
 	const char *problem; /* static text for people, or NULL */
 };
 
+/* Suffixes of the files: of log.path, log.metrics and movable.record. */
+#define SPILL_LOG_SUFFIX ".jsonl"
+#define SPILL_METRICS_SUFFIX ".prom"
+#define SPILL_RECORDING_SUFFIX ".rec"
+
 /*
  * Expands `pattern`, and creates nothing. In it %h is the host, %e the program, %p the pid and %% a
  * percent sign. A leading ~/ is HOME. An existing folder, or a name that ends in /, gets the
- * default file name. "off" is no log. "" is the default,
- * ${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl.
+ * default file name, %e-%p with `suffix`. "off" is no file. "" is the default folder,
+ * ${XDG_STATE_HOME:-~/.local/state}/spill.
  *
  * A missing HOME is a problem, not a folder to create: users of daemons have such a HOME, and root
  * could create it. The same holds for the parent of XDG_STATE_HOME, unless that is below HOME. pre:
  * not privileged (AT_SECURE)
  */
-void spill_log_path_find(struct spill_log_path *found, const char *pattern, const char *program);
+void spill_log_path_find(struct spill_log_path *found, const char *pattern, const char *program,
+                         const char *suffix);
 
 /*
  * Creates the missing folders below `base`, with mode 0700. found->path is changed for a moment

@@ -9,16 +9,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "clock.h"
 #include "note.h"
 #include "process.h"
+#include "thread.h"
 
-/* Enough for the vendor's calls and ours. Pages of the stack are only taken when touched. */
-#define STACK_BYTES (512ul << 10)
 /* How long the thread waits for work before it ends. */
 #define STAY_NS 2000000000ull
 /* The shortest pause between two chunks. */
@@ -97,24 +95,6 @@ static bool prepare_once(void)
 	return registered;
 }
 
-static bool create_thread(void)
-{
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool made = false;
-	if (!pthread_attr_init(&attributes)) {
-		/* With much thread-local memory of libraries this stack can be too small. */
-		made = !pthread_attr_setstacksize(&attributes, STACK_BYTES) &&
-		       !pthread_create(&thread, &attributes, ahead_thread, NULL);
-		pthread_attr_destroy(&attributes);
-	}
-	made = made || !pthread_create(&thread, NULL, ahead_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return made;
-}
-
 static void start_thread(void)
 {
 	enum state none = NONE, left = LEFT, starting = STARTING;
@@ -122,7 +102,7 @@ static void start_thread(void)
 		pthread_join(thread, NULL); /* the thread is ending: it waits for nothing */
 	else if (!atomic_compare_exchange_strong(&state, &none, STARTING))
 		return;
-	if (!prepare_once() || !create_thread()) {
+	if (!prepare_once() || !spill_thread_start(&thread, ahead_thread)) {
 		atomic_compare_exchange_strong(&state, &starting, FAILED);
 		spill_note("ahead",
 		           "cannot start the thread of host.ahead, so host memory is made when it is needed");

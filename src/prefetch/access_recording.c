@@ -58,28 +58,16 @@ static void stop_recording(const char *problem, const char *path)
 	spill_note("record", note);
 }
 
-/* In a folder the default name is that of a log: it gets another suffix. */
-static void name_recording(struct spill_log_path *found, const char *pattern)
-{
-	static const char usual[] = ".jsonl";
-	size_t end = sizeof(usual) - 1, length = strlen(found->path), given = strlen(pattern);
-	bool named = given >= end && strcmp(pattern + given - end, usual) == 0;
-	if (!named && length >= end && strcmp(found->path + length - end, usual) == 0)
-		strcpy(found->path + length - end, ".rec");
-}
-
 /* Opens the file and begins it with its first line. pre: locked */
 static bool open_file(void)
 {
 	static struct spill_log_path found; /* too large for a small stack */
-	const char *pattern = spill_process_policy()->movable_record;
 	struct spill_signal_guard guard;
 	char program[256];
 	spill_program_name(program, sizeof(program));
-	spill_log_path_find(&found, pattern, program);
+	spill_log_path_find(&found, spill_process_policy()->movable_record, program, SPILL_RECORDING_SUFFIX);
 	const char *problem = found.problem;
 	if (!problem) {
-		name_recording(&found, pattern);
 		spill_signal_guard_enter(&guard);
 		int error = spill_log_path_make_folders(&found);
 		problem = error ? strerrordesc_np(error) : spill_log_file_open(&file, found.path);

@@ -7,6 +7,7 @@
 #include "contexts.h"
 #include "device_memory.h"
 #include "live_page.h"
+#include "metrics.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "quiesce.h"
@@ -236,6 +237,7 @@ void spill_move_batch_report(const struct spill_move_batch *batch, struct spill_
 		                                       &moved.order, &moved.level))
 			report_part(&moved, why);
 	}
+	spill_metrics_look();
 }
 
 void spill_move_batch_end(struct spill_move_batch *batch)

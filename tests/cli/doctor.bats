@@ -5,15 +5,15 @@ simulated() {
 	local set=()
 	while [ "$1" != -- ]; do set+=("$1"); shift; done
 	shift
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor --quick "$@"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor -v --quick "$@"
 }
 measured() {
 	local set=()
 	while [ "$1" != -- ]; do set+=("$1"); shift; done
 	shift
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor --root m "$@"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor -v --root m "$@"
 }
-broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout "${2:-1}"; }
+broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor -v --timeout "${2:-1}"; }
 
 # A machine's files, with 64 GiB available in no group, and what the tests do to them.
 machine() {
@@ -29,20 +29,20 @@ machine() {
 
 @test "without a driver: a fact, and nothing is wrong" {
 	machine
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	[[ $output == *"no GPU driver: neither"* || $output == *"driver shows no device"* ]]
 	ends_with 0
-	[[ ${lines[-1]} =~ ^0\ problems,\ 0\ warnings,\ [0-9]+\ facts:\ nothing\ stands\ in\ the\ way$ ]]
+	[[ ${lines[-1]} =~ ^0\ problems,\ 0\ warnings,\ [0-9]+\ facts:\ nothing\ stands\ in\ the\ way,\ but\ there\ is\ no\ GPU\ here ]]
 	has_not "[program]"
 }
 
 @test "before it measures it says so, on a terminal only" {
 	machine
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	has_not "measures"
-	run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$spill" doctor --root m </dev/null
+	run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$spill" doctor -v --root m </dev/null
 	[[ ${lines[0]} == "spill doctor: tries the drivers and measures the link and the host's memory, for some seconds (--quick"* ]]
-	run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$spill" doctor --root m --quick </dev/null
+	run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$spill" doctor -v --root m --quick </dev/null
 	has "facts"
 	has_not "measures"
 }
@@ -50,7 +50,7 @@ machine() {
 @test "a device's files and no driver library for them" {
 	machine
 	touch m/dev/nvidiactl
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "problem [device] /dev/nvidiactl is there, and no libcuda.so.1"
 	has "  do:  in a container: start it with the vendor's runtime"
@@ -124,12 +124,12 @@ machine() {
 
 @test "HIP: what XNACK makes of managed memory" {
 	machine
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor --quick --root m
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor -v --quick --root m
 	ends_with 0
 	has "fact [device] AMD driver for HIP "
 	has "device 0: XNACK is off, or the card has none"
 	has "; can host"
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" SPILL_SIM_CAPS=xnack "$spill" doctor --quick --root m
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" SPILL_SIM_CAPS=xnack "$spill" doctor -v --quick --root m
 	has_not "XNACK is off"
 	has "can managed, host"
 }
@@ -159,11 +159,11 @@ machine() {
 	cp "$BUILD/libspill.so" other/libcuda.so.1
 	echo "no library" >plain
 	cp "$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)" other/libcuda.so.1
-	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
+	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor -v
 	ends_with 1
 	has "problem [device] libcuda.so.1 lacks functions that libspill needs"
 	cp plain other/libcuda.so.1
-	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
+	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor -v
 	ends_with 1
 	has "problem [device] NVIDIA's driver cannot be loaded: $PWD/other/libcuda.so.1: "
 }
@@ -201,7 +201,7 @@ machine() {
 
 @test "decode of one size; HIP's link" {
 	machine
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor --root m --overflow 3.5GiB
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor -v --root m --overflow 3.5GiB
 	ends_with 0
 	has "fact [device] device 0 (simulated): "
 	has " GB/s from pinned host memory, "
@@ -251,21 +251,21 @@ machine() {
 
 @test "host memory: what may be spilled, and what bounds it" {
 	machine
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 0
 	has "fact [host] 64.00 GiB of host memory is available now, of which 32.00 GiB may be spilled"
 	has "fact [host] 1.00 GiB of swap, 512.00 MiB free"
 	has_not "control group"
-	SPILL_HOST_LIMIT=3GiB run "$spill" doctor --root m
+	SPILL_HOST_LIMIT=3GiB run "$spill" doctor -v --root m
 	has "of which 3.00 GiB may be spilled"
 	echo 4294967296 >m/cg/a/memory.max
 	echo 0 >m/cg/a/memory.current
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 0
 	has "fact [host] the control group /cg/a leaves 4.00 GiB; the machine has 64.00 GiB available"
 	has "4.00 GiB of host memory is available now, of which 2.00 GiB may be spilled"
 	echo 3221225472 >m/cg/a/memory.current
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [host] 1.00 GiB of host memory is available now, of which nothing may be spilled"
 	has_line "warning [host] the control group /cg/a leaves 1.00 GiB; the machine has 64.00 GiB available"
@@ -273,36 +273,53 @@ machine() {
 
 @test "host memory: pressure, no swap, a container" {
 	machine
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	has_not "in a container"
 	has_not "lost to a lack of memory"
 	printf 'MemAvailable: 67108864 kB\nSwapTotal: 0 kB\n' >m/proc/meminfo
 	printf 'some avg10=90.00 avg60=1.00 avg300=1.00 total=1\nfull avg10=50.00 avg60=1.00 avg300=1.00 total=1\n' >m/proc/pressure/memory
 	touch m/.dockerenv
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [host] more than a fifth of the last 10 seconds was lost to a lack of memory"
 	has_line "fact [host] no swap"
 	has_line "fact [host] in a container: /.dockerenv is there"
 	rm m/.dockerenv
-	container=lxc run "$spill" doctor --root m
+	container=lxc run "$spill" doctor -v --root m
 	has_line "fact [host] in a container: the environment says container=lxc"
-	KUBERNETES_SERVICE_HOST=10.0.0.1 run "$spill" doctor --root m
+	KUBERNETES_SERVICE_HOST=10.0.0.1 run "$spill" doctor -v --root m
 	has_line "fact [host] in a container: the environment has KUBERNETES_SERVICE_HOST"
 	mkdir m/run
 	touch m/run/.containerenv
-	container=lxc run "$spill" doctor --root m
+	container=lxc run "$spill" doctor -v --root m
 	has_line "fact [host] in a container: /run/.containerenv is there"
 	rm m/proc/meminfo
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [host] the kernel does not report the available memory"
+}
+
+@test "host memory: what AMD's driver may pin" {
+	machine
+	mkdir -p m/sys/module/ttm/parameters
+	page=$(getconf PAGESIZE)
+	echo $((16 * 1073741824 / page)) >m/sys/module/ttm/parameters/pages_limit
+	run "$spill" doctor -v --root m
+	ends_with 0 # no AMD GPU
+	touch m/dev/kfd
+	run "$spill" doctor -v --root m
+	has_line "warning [host] ttm.pages_limit lets AMD's driver pin 16.00 GiB, and 32.00 GiB may be spilled"
+	echo $((32 * 1073741824 / page)) >m/sys/module/ttm/parameters/pages_limit
+	run "$spill" doctor -v --root m
+	has_not "ttm"
+	SPILL_HOST_LIMIT=8GiB run "$spill" doctor -v --root m
+	has_not "ttm"
 }
 
 @test "the unified-memory variable is on with any value" {
 	machine
 	for value in 1 0 ""; do
-		GGML_CUDA_ENABLE_UNIFIED_MEMORY=$value run "$spill" doctor --root m
+		GGML_CUDA_ENABLE_UNIFIED_MEMORY=$value run "$spill" doctor -v --root m
 		ends_with 1
 		has_line "warning [environment] GGML_CUDA_ENABLE_UNIFIED_MEMORY=$value"
 		has "setting it to 0 leaves it on"
@@ -311,28 +328,28 @@ machine() {
 
 @test "variables of the vendors and of ranks" {
 	machine
-	CUDA_VISIBLE_DEVICES=1,0 run "$spill" doctor --root m
+	CUDA_VISIBLE_DEVICES=1,0 run "$spill" doctor -v --root m
 	ends_with 0
 	has "fact [environment] CUDA_VISIBLE_DEVICES=1,0"
 	for value in "" -1 0,-1; do
-		CUDA_VISIBLE_DEVICES=$value run "$spill" doctor --root m
+		CUDA_VISIBLE_DEVICES=$value run "$spill" doctor -v --root m
 		ends_with 1
 		has_line "warning [environment] CUDA_VISIBLE_DEVICES=$value hides devices"
 	done
-	ROCR_VISIBLE_DEVICES=-1 run "$spill" doctor --root m
+	ROCR_VISIBLE_DEVICES=-1 run "$spill" doctor -v --root m
 	has "ROCR_VISIBLE_DEVICES=-1 hides devices"
-	PMI_SIZE=1 WORLD_SIZE=8 NCCL_VERSION=2 run "$spill" doctor --root m
+	PMI_SIZE=1 WORLD_SIZE=8 NCCL_VERSION=2 run "$spill" doctor -v --root m
 	ends_with 0
-	PMI_SIZE=8 run "$spill" doctor --root m
+	PMI_SIZE=8 run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] PMI_SIZE=8: one of several ranks shares device memory with the others"
 	mkdir -p m/pipes
 	export CUDA_MPS_PIPE_DIRECTORY=/pipes CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 0
 	has_not MPS
 	touch m/pipes/control
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G"
 	has_line "warning [environment] an MPS daemon's pipe is there: /pipes/control"
@@ -342,15 +359,15 @@ machine() {
 	no_sanitizer
 	machine
 	libm=$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)
-	LD_PRELOAD="$libm:$BUILD/libspill.so" run "$spill" doctor --root m
+	LD_PRELOAD="$libm:$BUILD/libspill.so" run "$spill" doctor -v --root m
 	ends_with 0
 	has "fact [environment] LD_PRELOAD has $libm"
 	has_not "has $BUILD/libspill.so"
-	LD_PRELOAD=/nowhere/lib.so run "$spill" doctor --root m
+	LD_PRELOAD=/nowhere/lib.so run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] LD_PRELOAD names /nowhere/lib.so, which is not there or cannot be read"
 	printf '/opt/other.so\n/opt/libspill.so\n' >m/etc/ld.so.preload
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	ends_with 1
 	has "fact [environment] /etc/ld.so.preload has /opt/other.so"
 	has_line "warning [environment] /etc/ld.so.preload has /opt/libspill.so"
@@ -363,18 +380,18 @@ machine() {
 	said="$wraps before libspill.so, and it has a dlsym of its own"
 	# spill run puts libspill.so behind.
 	for list in "$wraps" "$wraps:$BUILD/libspill.so"; do
-		LD_PRELOAD=$list run "$spill" doctor --root m -- /bin/true
+		LD_PRELOAD=$list run "$spill" doctor -v --root m -- /bin/true
 		ends_with 1
 		has_line "warning [environment] LD_PRELOAD has $said"
 		has "1 warning"
 	done
 	# As the loader finds a bare name.
-	LD_LIBRARY_PATH=${wraps%/*} LD_PRELOAD=wrapper_dlsym.so run "$spill" doctor --root m
+	LD_LIBRARY_PATH=${wraps%/*} LD_PRELOAD=wrapper_dlsym.so run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] LD_PRELOAD has $said"
 	# Behind libspill.so, or only a user of libc's.
 	for list in "$BUILD/libspill.so:$wraps" "$BUILD/tests/preload/wrapper_phdr.so"; do
-		LD_PRELOAD=$list run "$spill" doctor --root m
+		LD_PRELOAD=$list run "$spill" doctor -v --root m
 		ends_with 0
 		has_not "dlsym of its own"
 	done
@@ -382,29 +399,29 @@ machine() {
 	elf wants.so interp= wants=dlsym
 	elf other.so interp= defines=dlsymm symbols=dlsym
 	printf '%s\n' $PWD/{defines,wants,other}.so /opt/libspill.so >m/etc/ld.so.preload
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	has_line "warning [environment] /etc/ld.so.preload has $PWD/defines.so before libspill.so, and it has a dlsym of its own"
 	[ "$(grep -c "dlsym of its own" <<<"$output")" = 1 ]
-	LD_PRELOAD=$BUILD/libspill.so run "$spill" doctor --root m
+	LD_PRELOAD=$BUILD/libspill.so run "$spill" doctor -v --root m
 	has_not "dlsym of its own"
 	printf '/opt/libspill.so\n%s\n' "$PWD/defines.so" >m/etc/ld.so.preload
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	has_not "dlsym of its own"
 }
 
 @test "settings under which nothing spills" {
 	machine
 	for setting in SPILL_MODE=observe SPILL_OOM_CHAIN= SPILL_OOM_CHAIN=trim; do
-		run env "$setting" "$spill" doctor --root m
+		run env "$setting" "$spill" doctor -v --root m
 		ends_with 1
 		has "a request that does not fit ends in out of memory, as without libspill"
 	done
-	SPILL_MODE=observe run "$spill" doctor --root m
+	SPILL_MODE=observe run "$spill" doctor -v --root m
 	has_line "warning [environment] libspill only observes: spill.mode = observe"
-	SPILL_OOM_CHAIN=trim run "$spill" doctor --root m
+	SPILL_OOM_CHAIN=trim run "$spill" doctor -v --root m
 	has_line "warning [environment] oom.chain names no place but the device"
 	for setting in SPILL_MODE=spill SPILL_OOM_CHAIN=host SPILL_OOM_CHAIN=demote; do
-		run env "$setting" "$spill" doctor --root m
+		run env "$setting" "$spill" doctor -v --root m
 		ends_with 0
 		has_not "as without libspill"
 	done
@@ -413,29 +430,29 @@ machine() {
 @test "the policy: its problem, who may write it, what is unknown, what is hidden" {
 	machine
 	printf '[device]\nlimt = 4GiB\n' >p.conf
-	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	SPILL_POLICY=p.conf run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "problem [environment] p.conf:2:1: unknown key 'limt' in [device]; the nearest is 'limit'"
 	printf '[device]\nlimit = 4GiB\n' >p.conf
-	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	SPILL_POLICY=p.conf run "$spill" doctor -v --root m
 	ends_with 0
 	has "the policy is of p.conf; mode spill"
 	chmod o+w p.conf
-	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	SPILL_POLICY=p.conf run "$spill" doctor -v --root m
 	ends_with 1
 	has "problem [environment] p.conf: others can write it"
 	has "mode observe"
-	SPILL_DEVICE_LIMITS=1 run "$spill" doctor --root m
+	SPILL_DEVICE_LIMITS=1 run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] SPILL_DEVICE_LIMITS: unknown variable; the nearest is SPILL_DEVICE_LIMIT"
 	chmod o-w p.conf
 	printf '[rule a]\nplace = host\n' >>p.conf
 	mkdir -p config/spill
 	printf '[rule a]\nover = host\n' >config/spill/spill.conf
-	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	SPILL_POLICY=p.conf run "$spill" doctor -v --root m
 	ends_with 0
 	has "fact [environment] $PWD/config/spill/spill.conf:1: the rule is hidden by the rule of the same name, p.conf:3"
-	SPILL=0 run "$spill" doctor --root m
+	SPILL=0 run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] libspill is off: SPILL in the environment"
 }
@@ -444,14 +461,14 @@ machine() {
 	machine
 	printf '[device]\nlimit = 4GiB\n[app llama-*]\nhost.ahead = 1GiB\n' >p.conf
 	export SPILL_POLICY=p.conf
-	SPILL_DEVICE_LIMIT=6GiB SPILL_DEVICE_RESERVE=1GiB run "$spill" doctor --root m
+	SPILL_DEVICE_LIMIT=6GiB SPILL_DEVICE_RESERVE=1GiB run "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] device.limit = 6GiB from the environment wins over 4GiB from p.conf:2"
 	has_not device.reserve
-	SPILL_HOST_AHEAD=2GiB run "$spill" doctor --root m
+	SPILL_HOST_AHEAD=2GiB run "$spill" doctor -v --root m
 	ends_with 0
 	elf llama-server
-	SPILL_HOST_AHEAD=2GiB run "$spill" doctor --root m -- ./llama-server
+	SPILL_HOST_AHEAD=2GiB run "$spill" doctor -v --root m -- ./llama-server
 	ends_with 1
 	has "host.ahead = 2GiB from the environment wins over 1GiB from p.conf:4 [app llama-*]"
 }
@@ -467,36 +484,36 @@ machine() {
 	ln -s train.py other
 	export SPILL_POLICY=p.conf SPILL_HOST_AHEAD=2GiB
 	for command in "$python -u train.py -x" ./train.py "shims/python3 train.py" ./nowhere/train.py; do
-		run "$spill" doctor --root m -- $command
+		run "$spill" doctor -v --root m -- $command
 		has "host.ahead = 2GiB from the environment wins over 1GiB from p.conf:2 [app train.py]"
 	done
-	run "$spill" doctor --root m -- "$python" -um torch.run train.py
+	run "$spill" doctor -v --root m -- "$python" -um torch.run train.py
 	has "wins over 3GiB from p.conf:4 [app torch.run]"
 	for command in ./other "$python -c train.py" "cat train.py"; do
-		run "$spill" doctor --root m -- $command
+		run "$spill" doctor -v --root m -- $command
 		has_not "wins over"
 	done
 }
 
 @test "the log's folder" {
 	machine
-	run "$spill" doctor --root m
+	run "$spill" doctor -v --root m
 	has "fact [environment] the log will be a file like $PWD/.local/state/spill/program-"
-	SPILL_LOG=off run "$spill" doctor --root m
+	SPILL_LOG=off run "$spill" doctor -v --root m
 	ends_with 0
 	has "no log is written"
 	for mode in 644 755; do
 		: >plain
 		chmod $mode plain
-		SPILL_LOG=$PWD/plain/more/y.jsonl run "$spill" doctor --root m
+		SPILL_LOG=$PWD/plain/more/y.jsonl run "$spill" doctor -v --root m
 		ends_with 1
 		has_line "warning [environment] the log would be a file like $PWD/plain/more/y.jsonl, and $PWD/plain cannot be written"
 	done
-	run env -u HOME "$spill" doctor --root m
+	run env -u HOME "$spill" doctor -v --root m
 	ends_with 1
 	has_line "warning [environment] there will be no log: neither XDG_STATE_HOME nor HOME names a folder for it"
 	# A file system that has no room for anybody; who is not root may not even try.
-	SPILL_LOG=/proc/x/y.jsonl run "$spill" doctor --root m
+	SPILL_LOG=/proc/x/y.jsonl run "$spill" doctor -v --root m
 	ends_with 1
 	if [ "$(id -u)" = 0 ]; then
 		has_line "warning [environment] the log will be a file like /proc/x/y.jsonl; 0 B are free there"
@@ -505,15 +522,28 @@ machine() {
 	fi
 }
 
+@test "the folder of log.metrics" {
+	machine
+	mkdir textfile
+	for pattern in off textfile textfile/%e.prom; do
+		SPILL_LOG_METRICS=$pattern run "$spill" doctor -v --root m
+		ends_with 0
+		has_not "log.metrics"
+	done
+	SPILL_LOG_METRICS=none/%e.prom run "$spill" doctor -v --root m
+	ends_with 1
+	has_line "warning [environment] log.metrics = none/%e.prom: No such file or directory"
+}
+
 @test "a program that can be preloaded" {
 	machine
 	elf prog needed=libc.so.6
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	ends_with 0
 	has_line "fact [program] ./prog is a dynamically linked 64-bit program for glibc"
 	has "prog and its 2 libraries name no CUDA or HIP library"
 	mkdir -p before/prog
-	PATH=$PWD/before:$PWD:$PATH run "$spill" doctor --root m -- prog -x --json
+	PATH=$PWD/before:$PWD:$PATH run "$spill" doctor -v --root m -- prog -x --json
 	ends_with 0
 	has_line "fact [program] $PWD/prog is a dynamically linked 64-bit program for glibc"
 }
@@ -528,23 +558,23 @@ machine() {
 	mkfifo pipe
 	chmod +x pipe
 	export PATH=$PWD:$PATH
-	run "$spill" doctor --root m -- nowhere-at-all
+	run "$spill" doctor -v --root m -- nowhere-at-all
 	ends_with 1
 	has_line "problem [program] nowhere-at-all is in no folder of PATH"
-	run "$spill" doctor --root m -- ./nowhere
+	run "$spill" doctor -v --root m -- ./nowhere
 	has_line "problem [program] ./nowhere is not there"
-	run "$spill" doctor --root m -- ./folder
+	run "$spill" doctor -v --root m -- ./folder
 	has_line "problem [program] ./folder: it is a folder"
-	run "$spill" doctor --root m -- closed
+	run "$spill" doctor -v --root m -- closed
 	ends_with 1
 	has_line "problem [program] $PWD/closed: it may not be executed"
-	run "$spill" doctor --root m -- ./pipe
+	run "$spill" doctor -v --root m -- ./pipe
 	has_line "problem [program] ./pipe: it is not a regular file"
-	run "$spill" doctor --root m -- ./empty
+	run "$spill" doctor -v --root m -- ./empty
 	ends_with 1
 	has_line "problem [program] ./empty is neither an ELF file nor a script"
 	elf cut needed=libc.so.6 cut=100
-	run "$spill" doctor --root m -- ./cut
+	run "$spill" doctor -v --root m -- ./cut
 	ends_with 1
 	has "problem [program] ./cut: "
 	has "the file contradicts itself"
@@ -573,19 +603,19 @@ machine() {
 	elf other machine=243
 	elf musl interp=/lib/ld-musl-x86_64.so.1
 	elf lost interp=/nowhere/ld.so
-	run "$spill" doctor --root m -- ./static
+	run "$spill" doctor -v --root m -- ./static
 	ends_with 1
 	has_line "problem [program] ./static is statically linked"
-	run "$spill" doctor --root m -- ./small
+	run "$spill" doctor -v --root m -- ./small
 	ends_with 1
 	has_line "problem [program] ./small is a 32-bit program for i386"
-	run "$spill" doctor --root m -- ./other
+	run "$spill" doctor -v --root m -- ./other
 	ends_with 1
 	has_line "problem [program] ./other is a 64-bit program for RISC-V"
-	run "$spill" doctor --root m -- ./musl
+	run "$spill" doctor -v --root m -- ./musl
 	ends_with 1
 	has_line "problem [program] ./musl is for musl (/lib/ld-musl-x86_64.so.1)"
-	run "$spill" doctor --root m -- ./lost
+	run "$spill" doctor -v --root m -- ./lost
 	ends_with 1
 	has_line "problem [program] ./lost names a loader that is not here: /nowhere/ld.so"
 }
@@ -595,23 +625,23 @@ machine() {
 	machine
 	elf prog
 	chmod u+s prog
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	ends_with 0
 	chown 65534 prog
 	chmod u+s prog
 	findmnt -no OPTIONS -T . 2>/dev/null | grep -q nosuid && skip "this file system ignores the bit"
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	ends_with 1
 	has_line "problem [program] ./prog is set-user-id: it runs as user 65534"
 	elf prog
 	chown 0:65534 prog
 	chmod 2755 prog
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	has_line "problem [program] ./prog is set-group-id: it runs as group 65534"
 	chmod 0755 prog
 	chown 0:0 prog
 	if command -v setcap >/dev/null && setcap cap_net_raw+ep prog 2>/dev/null; then
-		run "$spill" doctor --root m -- ./prog
+		run "$spill" doctor -v --root m -- ./prog
 		has_line "problem [program] ./prog has file capabilities"
 	fi
 }
@@ -624,13 +654,13 @@ machine() {
 	printf '#!./three\n' >three
 	chmod +x one two three
 	export PATH=$PWD:$PATH
-	run "$spill" doctor --root m -- ./one
+	run "$spill" doctor -v --root m -- ./one
 	ends_with 1
 	has_line "fact [program] ./one is a script of $PWD/runner"
 	has_line "problem [program] $PWD/runner is statically linked"
-	run "$spill" doctor --root m -- ./two
+	run "$spill" doctor -v --root m -- ./two
 	has_line "problem [program] $PWD/runner is statically linked"
-	run "$spill" doctor --root m -- ./three
+	run "$spill" doctor -v --root m -- ./three
 	ends_with 1
 	has "too many scripts"
 }
@@ -639,14 +669,14 @@ machine() {
 	machine
 	elf prog "text=cudaErrorMemoryAllocation libcuda.so.1 cuGetProcAddress_v2"
 	elf half "text=cudaErrorMemoryAllocation libcuda.so.1"
-	run "$spill" doctor --root m -- ./prog
+	simulated -- --root m -- ./prog
 	ends_with 0
 	has "fact [program] ./prog contains a CUDA runtime"
-	run "$spill" doctor --root m -- ./half
+	run "$spill" doctor -v --root m -- ./half
 	has_not "contains a CUDA runtime"
 	real=$BUILD/tests/preload/prog_runtime_static_real
 	if [ -x "$real" ]; then
-		run "$spill" doctor --root m -- "$real"
+		run "$spill" doctor -v --root m -- "$real"
 		has "contains a CUDA runtime"
 	fi
 }
@@ -658,15 +688,15 @@ machine() {
 	elf env/libtwo.so.1 needed=libamdhip64.so.5
 	elf app/lib/libamdhip64.so.5 bits=32
 	elf app/prog needed=libone.so.1,libone.so.1 'runpath=/nowhere:$ORIGIN/lib'
-	run "$spill" doctor --root m -- app/prog
+	run "$spill" doctor -v --root m -- app/prog
 	ends_with 1
 	has_line "problem [program] libone.so.1 needs libtwo.so.1, which is not found"
 	has_not "needs libone.so.1"
-	LD_LIBRARY_PATH=$PWD/env run "$spill" doctor --root m -- app/prog
+	LD_LIBRARY_PATH=$PWD/env run "$spill" doctor -v --root m -- app/prog
 	has "fact [program] libtwo.so.1 needs libamdhip64.so.5"
 	has_not "name no CUDA or HIP"
 	elf app/old needed=libone.so.1 'rpath=${ORIGIN}/lib:'"$PWD/env"
-	run "$spill" doctor --root m -- app/old
+	run "$spill" doctor -v --root m -- app/old
 	has "fact [program] libtwo.so.1 needs libamdhip64.so.5"
 	has_not "libtwo.so.1, which is not found"
 }
@@ -688,20 +718,20 @@ machine() {
 		open("m/etc/ld.so.cache", "wb").write(data[:len(data) - int(cut)])
 		END
 	}
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	has_line "problem [program] prog needs libcuda.so.1, which is not found"
 	mkdir hidden/32
 	elf hidden/32/libcuda.so.1 bits=32
 	cache 3 0 "$PWD/other/libgon.so.1" "$PWD/hidden/32/libcuda.so.1" "$PWD/hidden/libcuda.so.1"
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	has_line "problem [program] prog needs libgone.so.1, which is not found"
 	has_not "libcuda.so.1, which is not found"
 	# One whose last path has no end, and one that counts more than it has.
 	cache 1 1 "$PWD/hidden/libcuda.so.1"
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	has "libcuda.so.1, which is not found"
 	cache 4000000000 0 "$PWD/hidden/libcuda.so.1"
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	ends_with 1
 	has "libcuda.so.1, which is not found"
 }
@@ -712,13 +742,13 @@ machine() {
 	for name in libnccl.so.2 libnvoptix.so.1 libibverbs.so.1 libcufile.so.0; do elf lib/$name; done
 	elf prog needed=libnccl.so.2,libnvoptix.so.1,libibverbs.so.1,libcufile.so.0 runpath="$PWD/lib"
 	touch m/dev/infiniband/uverbs m/dev/nvidia-fs
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	ends_with 1
 	has "fact [program] prog needs libnccl.so.2"
 	has_line "warning [program] prog needs libnvoptix.so.1: libnvoptix is loaded: OptiX launches through tables of the driver's own"
 	has "warning [program] prog needs libcufile.so.0: "
 	rm m/dev/nvidia-fs
-	run "$spill" doctor --root m -- ./prog
+	run "$spill" doctor -v --root m -- ./prog
 	has "fact [program] prog needs libcufile.so.0: "
 	has "warning [program] prog needs libibverbs.so.1: "
 }
@@ -728,12 +758,12 @@ machine() {
 	elf asks symbols=malloc,dlmopen
 	elf near symbols=my_dlmopen,dlmopen2
 	elf text "text=os.RTLD_DEEPBIND"
-	run "$spill" doctor --root m -- ./asks
+	run "$spill" doctor -v --root m -- ./asks
 	ends_with 0
 	has "fact [program] asks names RTLD_DEEPBIND or dlmopen"
-	run "$spill" doctor --root m -- ./text
+	run "$spill" doctor -v --root m -- ./text
 	has "text names RTLD_DEEPBIND or dlmopen"
-	run "$spill" doctor --root m -- ./near
+	run "$spill" doctor -v --root m -- ./near
 	has_not RTLD_DEEPBIND
 }
 
@@ -741,54 +771,257 @@ machine() {
 	machine
 	elf static interp=
 	touch m/.dockerenv
-	GGML_CUDA_ENABLE_UNIFIED_MEMORY=0 run "$spill" doctor --root m -- ./static
+	GGML_CUDA_ENABLE_UNIFIED_MEMORY=0 run "$spill" doctor -v --root m -- ./static
 	ends_with 1
 	[ "$(grep -oE '^(problem|warning|fact) ' <<<"$output" | uniq | tr -d '\n')" = "problem warning fact " ]
-	[[ ${lines[-1]} =~ ^1\ problem,\ 1\ warning,\ [0-9]+\ facts$ ]]
+	[[ ${lines[-1]} =~ ^1\ problem,\ 1\ warning,\ [0-9]+\ facts:\ something\ does\ not\ work$ ]]
+}
+
+@test "facts only with -v; the last line is the verdict" {
+	machine
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_DEVICES=2 "$spill" doctor --quick --root m
+	ends_with 0
+	has "advice [device] 2 devices are visible"
+	has "  why: each device has its own limit"
+	has_not "fact ["
+	[[ ${lines[-1]} =~ ^0\ problems,\ 0\ warnings,\ 1\ piece\ of\ advice,\ [0-9]+\ facts\ \(-v\ shows\ them\):\ nothing\ stands\ in\ the\ way$ ]]
+	GGML_CUDA_ENABLE_UNIFIED_MEMORY=0 run "$spill" doctor --root m
+	ends_with 1
+	has_not "fact ["
+	[[ ${lines[-1]} =~ ^0\ problems,\ 1\ warning,\ [0-9]+\ facts\ \(-v\ shows\ them\):\ it\ works,\ but\ read\ the\ warnings$ ]]
+	simulated -- --root m
+	[[ ${lines[-1]} =~ facts:\ nothing\ stands\ in\ the\ way$ ]]
+	has_not "devices are visible"
+}
+
+@test "a program that needs a GPU, where there is none" {
+	machine
+	mkdir lib
+	elf lib/libcudart.so.12
+	elf lib/libamdhip64.so.6
+	elf cuda needed=libcudart.so.12 runpath="$PWD/lib"
+	elf hip needed=libamdhip64.so.6 runpath="$PWD/lib"
+	elf static "text=cudaErrorMemoryAllocation libcuda.so.1 cuGetProcAddress_v2"
+	elf plain needed=libc.so.6
+	run "$spill" doctor --root m -- ./cuda
+	ends_with 1
+	has_line "problem [program] cuda needs libcudart.so.12, and no NVIDIA driver shows a GPU here"
+	[[ ${lines[-1]} == "1 problem, "*": something does not work" ]]
+	run "$spill" doctor --root m -- ./hip
+	has_line "problem [program] hip needs libamdhip64.so.6, and no AMD driver shows a GPU here"
+	run "$spill" doctor --root m -- ./static
+	has_line "problem [program] ./static contains a CUDA runtime, and no NVIDIA driver shows a GPU here"
+	run "$spill" doctor --root m -- ./plain
+	ends_with 0
+	# A driver that shows no device, and the other vendor's.
+	simulated SPILL_SIM_DEVICES=0 -- --root m -- ./cuda
+	has_line "problem [program] cuda needs libcudart.so.12, and no NVIDIA driver shows a GPU here"
+	simulated -- --root m -- ./cuda
+	ends_with 0
+	has_not "shows a GPU here"
+	# A driver that fails is the problem itself.
+	run env "LD_LIBRARY_PATH=$BUILD/tests/cli" BROKEN_DRIVER=refuse "$spill" doctor --root m -- ./cuda
+	has "NVIDIA's driver does not start"
+	has_not "shows a GPU here"
+	simulated -- --root m -- ./hip
+	ends_with 1
+	has_line "problem [program] hip needs libamdhip64.so.6, and no AMD driver shows a GPU here"
+}
+
+@test "a CUDA runtime that is newer than the driver" {
+	machine
+	mkdir lib
+	for major in 11.0 12 13 14; do elf lib/libcudart.so.$major; done
+	elf new needed=libcudart.so.12,libcudart.so.14,libcudart.so.11.0 runpath="$PWD/lib"
+	elf same needed=libcudart.so.13 runpath="$PWD/lib"
+	simulated -- --root m -- ./new
+	ends_with 1
+	has_line "problem [program] new needs libcudart.so.14, and the driver is of CUDA 13.0"
+	simulated -- --root m -- ./same
+	ends_with 0
+	has_not "the driver is of"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/cli" BROKEN_DRIVER=old "$spill" doctor --root m -- ./same
+	has_line "problem [program] same needs libcudart.so.13, and the driver is of CUDA 12.2"
+}
+
+@test "functions that a driver lacks" {
+	mkdir other
+	cp "$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)" other/libcuda.so.1
+	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
+	has "problem [device] libcuda.so.1 lacks functions that libspill needs: cuCtxGetCurrent, cuCtxGetDevice, "
+	has " and "
+	machine
+	# The one of ROCm 5 has no HIP memory pools in some builds; the simulator's lists are the vendors'.
+	simulated -- --root m
+	has_not "driver lacks"
+	broken old
+	has "fact [device] NVIDIA's driver lacks "
+}
+
+@test "another preload that hooks GPU memory, by what it defines" {
+	no_sanitizer
+	machine
+	elf libvgpu.so interp= defines=cuMemAlloc_v2
+	elf hip.so interp= defines=hipMalloc
+	elf wants.so interp= wants=cuMemAlloc_v2
+	elf innocent-libvgpu.so interp= defines=malloc
+	printf '%s\n' "$PWD/libvgpu.so" "$PWD/wants.so" "$PWD/innocent-libvgpu.so" >m/etc/ld.so.preload
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] /etc/ld.so.preload has $PWD/libvgpu.so, which defines cuMemAlloc_v2"
+	[ "$(grep -c "which defines" <<<"$output")" = 1 ]
+	# On both sides of libspill.so.
+	: >m/etc/ld.so.preload
+	for list in "$PWD/hip.so:$BUILD/libspill.so" "$BUILD/libspill.so:$PWD/hip.so"; do
+		LD_PRELOAD=$list run "$spill" doctor -v --root m
+		ends_with 1
+		has_line "warning [environment] LD_PRELOAD has $PWD/hip.so, which defines hipMalloc"
+	done
+	# libspill itself is no other, and a wrapper of dlsym hooks no memory.
+	LD_PRELOAD=$BUILD/libspill.so:$BUILD/tests/preload/wrapper_dlsym.so run "$spill" doctor -v --root m
+	ends_with 0
+	has_not "which defines"
+}
+
+@test "WSL 2, and a driver that keeps freed pages" {
+	machine
+	mkdir -p m/proc/sys/kernel m/proc/driver/nvidia
+	echo 6.1.0-18-amd64 >m/proc/sys/kernel/osrelease
+	printf 'ResmanDebugLevel: 4294967295\nEnableSystemMemoryPools: 0\nImexChannelCount: 2048\n' >m/proc/driver/nvidia/params
+	run "$spill" doctor --root m
+	ends_with 0
+	has_not WSL
+	has_not EnableSystemMemoryPools
+	printf 'ResmanDebugLevel: 4294967295\nEnableSystemMemoryPools: 529\nImexChannelCount: 2048\n' >m/proc/driver/nvidia/params
+	run "$spill" doctor --root m
+	ends_with 0
+	has "advice [host] NVIDIA's module has EnableSystemMemoryPools: 529"
+	echo 4.4.0-19041-Microsoft >m/proc/sys/kernel/osrelease # WSL 1 has no GPU
+	run "$spill" doctor --root m
+	ends_with 0
+	echo 5.15.153.1-microsoft-standard-WSL2 >m/proc/sys/kernel/osrelease
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [host] in WSL 2: the kernel is 5.15.153.1-microsoft-standard-WSL2"
+	touch m/dev/dxg
+	run "$spill" doctor --root m
+	has_line "problem [device] /dev/dxg is there, and no libcuda.so.1"
+}
+
+@test "a model for llama.cpp: what it needs, and whether -ngl would be faster" {
+	machine
+	elf llama-server
+	gguf() { python3 "$BATS_TEST_DIRNAME/make_gguf.py" "$@"; }
+	# 32 layers of 4 MiB, 16 MiB besides, and a cache of 4 KiB a token and layer: 32 MiB for 256 tokens.
+	gguf model.gguf layers=32 layer_mib=4 output_mib=16
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=8GiB "$spill" doctor -v --quick --root m -- ./llama-server -m model.gguf -c 256
+	ends_with 0
+	has "fact [device] model.gguf: 32 layers; with a cache of 256 tokens it needs 432.00 MiB, and 8.00 GiB of 1 device is free"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=384MiB "$spill" doctor -v --quick --root m -- ./llama-server --ctx-size 256 --model model.gguf
+	ends_with 0
+	has "model.gguf: 32 layers; with a cache of 256 tokens it needs 432.00 MiB, and 384.00 MiB of 1 device is free"
+	has "the rest spills to host memory"
+	has_not "advice" # nothing was measured
+	# In two parts, on two devices, with the context of -c missing; an output that shares the embedding's weights.
+	gguf part-00001-of-00002.gguf layers=32 layer_mib=4 first=0 last=16
+	gguf part-00002-of-00002.gguf layers=32 layer_mib=4 output_mib=16 first=16 last=32 keys=
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=384MiB SPILL_SIM_DEVICES=2 "$spill" doctor -v --quick --root m -- ./llama-server -m part-00001-of-00002.gguf
+	has "part-00001-of-00002.gguf: 32 layers; with a cache of 4096 tokens it needs 912.00 MiB, and 768.00 MiB of 2 devices is free"
+	gguf tied.gguf layers=32 layer_mib=4 embedding_mib=8
+	simulated -- --root m -- ./llama-server tied.gguf -c 256
+	has "tied.gguf: 32 layers; with a cache of 256 tokens it needs 424.00 MiB"
+	# Drafts are no models of the program; nor is there one without a word for it.
+	simulated -- --root m -- ./llama-server -md tied.gguf
+	has_not "layers"
+	# The advice is by the measured rates, as docs/commands.md says.
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=384MiB "$spill" doctor --json --root m -- ./llama-server -c 256 -m model.gguf
+	printf %s "$output" >out
+	run python3 - <<-'END'
+		import json
+		report = json.load(open("out"))
+		link, = report["links"]
+		found = {one["check"]: one for one in report["findings"]}
+		mib = 1 << 20
+		room, layer = 128, 5  # 384 less 256; 4 and the cache
+		fit = room // layer
+		over = (32 * layer + 16 - room) * mib / (0.93e6 * link["to_device"])
+		cpu = ((32 - fit) * layer + 16) * mib / (0.75e6 * link["host_memory"]) if link["host_memory"] else over + 1
+		if abs(cpu / over - 1) > 0.02:  # the rates are rounded
+		    assert ("offload_layers" in found) == (cpu < over), (cpu, over, found)
+		if "offload_layers" in found:
+		    assert f"-ngl {fit} would probably be faster (simulated)" in found["offload_layers"]["what"], found
+		    assert found["offload_layers"]["level"] == "advice"
+	END
+	ends_with 0
+}
+
+@test "files that are no models" {
+	machine
+	elf llama-server
+	gguf() { python3 "$BATS_TEST_DIRNAME/make_gguf.py" "$@"; }
+	gguf whole.gguf layers=2 layer_mib=1
+	size=$(stat -c %s whole.gguf)
+	for cut in 0 3 8 23 24 40 100 300; do
+		head -c $cut whole.gguf >cut.gguf
+		simulated -- --root m -- ./llama-server -m cut.gguf
+		ends_with 0
+		has "fact [device] cut.gguf: it is "
+	done
+	echo "no model at all, but long enough" >text.gguf
+	simulated -- --root m -- ./llama-server -m text.gguf
+	has "fact [device] text.gguf: it is no GGUF file"
+	simulated -- --root m -- ./llama-server -m nowhere.gguf
+	has "fact [device] nowhere.gguf: No such file or directory"
+	for lie in tensors=99999999999 keycount=99999999999 arraylen=18446744073709551615 layers=18446744073709551615 dims=4294967295 version=1 heads=99999999999999; do
+		gguf lie.gguf layers=2 layer_mib=1 $lie
+		simulated -- --root m -- ./llama-server -m lie.gguf
+		ends_with 0
+		has "fact [device] lie.gguf: it is damaged, or of another kind"
+	done
 }
 
 @test "as JSON: every finding with what, why and what to do" {
 	machine
 	elf 'pr"og' needed=libnowhere.so.1
-	run "$spill" doctor --root m --json -- './pr"og'
+	run "$spill" doctor -v --root m --json -- './pr"og'
 	ends_with 1
 	printf %s "$output" >out
 	run python3 -c '
 import json
 report = json.load(open("out"))
-print(report["program"], report["problems"], report["warnings"], report["facts"] == len(report["findings"]) - 1)
+print(report["program"], report["problems"], report["warnings"], report["facts"] + report["advice"] == len(report["findings"]) - 1)
 for one in report["findings"]:
     assert list(one) == ["check", "level", "area", "what", "why", "do"], one
     assert one["why"] and (one["do"] or one["level"] == "fact"), one
     if one["level"] == "problem": print(one["check"], one["area"], one["what"])'
 	has_line './pr"og 1 0 True'
 	has_line 'library_missing program pr"og needs libnowhere.so.1, which is not found'
-	"$spill" doctor --root m --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["program"] is None'
+	"$spill" doctor -v --root m --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["program"] is None'
 }
 
 @test "names of files cannot steer the terminal" {
 	machine
-	run "$spill" doctor --root m -- $'./a\x1b[31m'
+	run "$spill" doctor -v --root m -- $'./a\x1b[31m'
 	has "./a?[31m is not there"
 }
 
 @test "wrong usage" {
-	run "$spill" doctor --timeout
+	run "$spill" doctor -v --timeout
 	ends_with 2
 	has "option '--timeout' needs a value"
 	for value in 0 -1 x 601 1.5 ""; do
-		run "$spill" doctor --timeout "$value"
+		run "$spill" doctor -v --timeout "$value"
 		ends_with 2
 		has "--timeout: '$value' is not a number of seconds"
 	done
-	run "$spill" doctor --overflow 0
+	run "$spill" doctor -v --overflow 0
 	ends_with 2
 	has "--overflow: the size must not be 0"
-	run "$spill" doctor --overflow 4GB
+	run "$spill" doctor -v --overflow 4GB
 	ends_with 2
-	run "$spill" doctor --quick --overflow 4GiB
+	run "$spill" doctor -v --quick --overflow 4GiB
 	ends_with 2
 	has "--overflow needs the speed that --quick does not measure"
-	run "$spill" doctor -- ""
+	run "$spill" doctor -v -- ""
 	ends_with 2
 }

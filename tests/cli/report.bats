@@ -535,6 +535,27 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "spill report: 4712: no such file, and no process with that number"
 }
 
+@test "a folder of many logs: the newest is found without opening the others, and each is read once" {
+	folder=$HOME/.local/state/spill
+	mkdir -p "$folder"
+	for i in $(seq 100 399); do
+		cp "$data/moves.jsonl" "$folder/moves-$i.jsonl"
+		touch -d "@$((1000000000 + i))" "$folder/moves-$i.jsonl"
+	done
+	opened() { python3 "$BATS_TEST_DIRNAME/opened.py" "$folder" "$@"; }
+	# One to see that it is a log, one to read it.
+	[ "$(opened "$spill" report)" -le 2 ]
+	[ "$(opened "$spill" log --last)" -le 2 ]
+	[ "$(opened "$spill" log)" -le 3 ]
+	[ "$(opened "$spill" report --json "$folder")" = 300 ]
+	[ "$(opened "$spill" report --summary "$folder")" = 300 ]
+	# A file that is no log, and the newest: the next one is taken.
+	echo "no log" >"$folder/other-1.jsonl"
+	[ "$(opened "$spill" report)" -le 3 ]
+	run "$spill" report
+	has "  log            $folder/moves-399.jsonl:1"
+}
+
 @test "a line for each run, and nothing else" {
 	run "$spill" report --summary "$data/run.jsonl"
 	ends_with 1

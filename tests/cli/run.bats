@@ -89,10 +89,63 @@ load help.bash
 	ends_with 3
 	[ "$output" = "spill run: --limit is 6 bytes; did you mean 6GiB or 6MiB?
 limit=6" ]
-	for limit in 0 6B 4KiB 1048576 75% none; do
+	for limit in 0 64MiB 67108864 75% none; do
 		run "$spill" run --limit "$limit" -- echo "limit=$limit"
 		[ "$output" = "limit=$limit" ]
 	done
+}
+
+@test "a limit below 64 MiB is told on stderr, and holds" {
+	for limit in 6B:6\ B 4KiB:4.00\ KiB 1048576:1.00\ MiB 6MiB:6.00\ MiB 63.9MiB:63.90\ MiB; do
+		run "$spill" run --limit "${limit%%:*}" -- sh -c 'echo "limit=$SPILL_DEVICE_LIMIT"; exit 3'
+		ends_with 3
+		[ "$output" = "spill run: --limit ${limit%%:*}: the program may hold only ${limit#*:} of device memory
+limit=${limit%%:*}" ]
+	done
+}
+
+# The answer, typed on a terminal; the rest of what is typed is the program's.
+@test "on a terminal a limit below 64 MiB is a question" {
+	cat >asked.py <<-'END'
+		import os, pty, sys
+		answer, *command = sys.argv[1:]
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.execvp(command[0], command)
+		shown = b""
+		def read():
+		    try:
+		        return os.read(fd, 4096)
+		    except OSError:
+		        return b""
+		while b"[y/N]" not in shown and (part := read()):
+		    shown += part
+		os.write(fd, answer.encode())
+		while part := read():
+		    shown += part
+		sys.stdout.buffer.write(shown.replace(b"\r", b""))
+		sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	END
+	for answer in $'y\nthe rest\n' $'Yes\nthe rest\n'; do
+		run python3 asked.py "$answer" "$spill" run --limit 6MiB -- sh -c 'read -r line; echo "started, $line"; exit 3'
+		ends_with 3
+		has "spill run: --limit 6MiB: the program may hold only 6.00 MiB of device memory; start the program? [y/N]"
+		has "started, the rest"
+	done
+	for answer in $'\n' $'n\n' $' y\n' $'\4'; do
+		run python3 asked.py "$answer" "$spill" run --limit 6MiB -- echo started
+		ends_with 2
+		has "not started; give --limit another value"
+		has_not "started
+"
+	done
+	# With a hint about the unit, too. Without a question nothing waits.
+	run python3 asked.py $'y\n' "$spill" run --limit 6 -- echo started
+	has "did you mean 6GiB or 6MiB?"
+	has "only 6 B of device memory; start the program? [y/N]"
+	run python3 asked.py "" "$spill" run --limit 64MiB -- echo started
+	ends_with 0
+	[ "$output" = started ]
 }
 
 @test "a bad policy, log or limit is refused before the program starts" {

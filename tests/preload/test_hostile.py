@@ -175,7 +175,7 @@ class Paths(Hostile):
             self.spill("check", "--json", path)
             self.spill("policy", SPILL_POLICY=path)
             self.spill("policy", "--json", SPILL_POLICY=path)
-            self.spill("doctor", "--quick", SPILL_POLICY=path)
+            self.spill("doctor", "-v", "--quick", SPILL_POLICY=path)
             self.spill("run", "-p", path, "true")
             self.spill("replay", "-p", path, DATA / "run.jsonl")
         os.makedirs(self.place + b"/spill")
@@ -187,11 +187,11 @@ class Paths(Hostile):
 
     def test_programs(self):
         path = self.write(b"#!/nowhere/" + NAME.replace(b"\n", b"") + b"\n", b"")
-        self.spill("doctor", "--quick", "--", path, text="it may not be executed")
+        self.spill("doctor", "-v", "--quick", "--", path, text="it may not be executed")
         os.chmod(path, 0o700)
-        self.spill("doctor", "--quick", "--", path, text="is a script of")
+        self.spill("doctor", "-v", "--quick", "--", path, text="is a script of")
         self.spill("run", path, text="that the file names")
-        self.spill("doctor", "--quick", "--root", self.place)
+        self.spill("doctor", "-v", "--quick", "--root", self.place)
         shutil.copy(LIBRARY, self.place + b"/libspill.so")
         self.spill("run", "true", LD_PRELOAD=self.place + b"/libspill.so", text="another libspill.so is preloaded")
         shutil.copy(SPILL, self.place + b"/spill")
@@ -204,7 +204,7 @@ class Environment(Hostile):
         for name in ("SPILL", "SPILL_MODE", "SPILL_LOG", "SPILL_POLICY", "SPILL_DEVICE_LIMIT", "SPILL_LOG_METRICS", "XDG_CONFIG_HOME",
                      "XDG_STATE_HOME", "LD_PRELOAD", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GGML_CUDA_ENABLE_UNIFIED_MEMORY",
                      "CUDA_MPS_PIPE_DIRECTORY", "NCCL_" + "X", "container", "PATH"):
-            for command in (["policy"], ["policy", "--json"], ["doctor", "--quick"], ["doctor", "--quick", "--json"], ["run", "true"]):
+            for command in (["policy"], ["policy", "--json"], ["doctor", "-v", "--quick"], ["doctor", "-v", "--quick", "--json"], ["run", "true"]):
                 for value in (NAME, b"/" + NAME):
                     self.spill(*command, **{name: value})
 
@@ -376,7 +376,7 @@ class NoRegularFile(Hostile):
             self.spill("run", "-p", path, "true", text="it is not a regular file")
             self.spill("replay", "-p", path, self.logs, text="it is not a regular file")
             self.spill("policy", SPILL_POLICY=str(path), text="it is not a regular file")
-            self.spill("doctor", "--quick", SPILL_POLICY=str(path), text="it is not a regular file")
+            self.spill("doctor", "-v", "--quick", SPILL_POLICY=str(path), text="it is not a regular file")
 
     def test_what_doctor_reads(self):
         """Below another root, where anything may be."""
@@ -384,10 +384,10 @@ class NoRegularFile(Hostile):
             path = self.folder / "root" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             os.mkfifo(path)
-        self.spill("doctor", "--quick", "--root", self.folder / "root", "--", "true")
+        self.spill("doctor", "-v", "--quick", "--root", self.folder / "root", "--", "true")
         os.unlink(self.folder / "root/proc/self/cgroup")
         (self.folder / "root/proc/self/cgroup").write_text("0::/a\n")
-        self.spill("doctor", "--quick", "--root", self.folder / "root", "--", "true")
+        self.spill("doctor", "-v", "--quick", "--root", self.folder / "root", "--", "true")
 
 
 if __name__ == "__main__":

@@ -306,9 +306,17 @@ class SmallStacks(ScriptCase):
                 with self.subTest(variables | more):
                     self.in_small_thread(ooms, **variables, **more)
 
+    def test_in_the_smallest_thread_with_metrics(self):
+        for path in (self.folder / "x.prom", "/nonexistent/x.prom"):
+            self.in_small_thread(3, **self.NOTHING, SPILL_LOG_METRICS=path)
+        self.assertIn('\nspill_process_running{', (self.folder / "x.prom").read_text(encoding="utf-8"))
+
     def test_the_end_in_a_handler_on_its_own_stack(self):
-        done = self.small_stack("handler", SPILL_LOG_STDERR="all")
-        self.assertEqual(done.returncode, 7, done.stderr)
+        for path in ("/nonexistent/x.prom", self.folder / "x.prom"):
+            self.log.unlink(missing_ok=True)
+            done = self.small_stack("handler", SPILL_LOG_STDERR="all", SPILL_LOG_METRICS=path)
+            self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertTrue((self.folder / "x.prom").exists())
         self.assertIn("small_stack: ended (_exit)", done.stderr)
         self.assertEqual(self.checked_records()[-1]["how"], "_exit")
 

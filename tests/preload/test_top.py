@@ -213,6 +213,34 @@ class Figures(TopCase):
                          [(4, 1, 14 * MIB), (8, 1, 14 * MIB)])
         self.go(1)
 
+    def test_what_others_hold(self):
+        """The management library says what is free; in this test it is that of a device of its own, with less memory."""
+        running = self.start("retain:0 alloc:a:4m:2 pause:1 free:a")
+        self.reach(1)
+
+        def others(**variables):
+            environment = {"PATH": os.environ["PATH"], **variables}
+            done = subprocess.run([SPILL, "top", "--once", "--json", "--filter", str(running.pid)], capture_output=True, text=True,
+                                  timeout=60, check=False, env=environment)
+            uuid = self.records_now()[0]["devices"][0]["uuid"]
+            card, = [one for one in json.loads(done.stdout)["devices"] if one["uuid"] == uuid]
+            return card["others_bytes"], card["device_bytes"]
+
+        sim = {"LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
+        self.assertEqual(others()[0], None, "no management library")
+        free = 2 * MIB  # other tests' programs may hold memory at the same time, on what looks like one device
+        rest, held_now = others(SPILL_SIM_VRAM="2MiB", **sim)
+        self.assertEqual(rest, max(14 * MIB - free - held_now, 0))
+        self.assertEqual(others(SPILL_SIM_VRAM="14MiB", **sim)[0], 0, "never below nothing")
+        self.assertEqual(others(SPILL_SIM_VRAM="2MiB", SPILL_SIM_FAIL="nvmlInit_v2:1:999", **sim)[0], None)
+        text = subprocess.run([SPILL, "top", "--once"], capture_output=True, text=True, timeout=60, check=False,
+                              env={"PATH": os.environ["PATH"], "SPILL_SIM_VRAM": "2MiB", **sim}).stdout
+        self.assertIn(" by others", text)
+        self.go(1)
+
+    def records_now(self):
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
     def test_rates_need_two_looks(self):
         running = self.start("retain:0 alloc:a:4m:1 pause:1")
         self.reach(1)
@@ -351,14 +379,14 @@ class View(TopCase):
             self.reach(size)
         self.by_size = {size: process.pid for size, process in zip((2, 6, 4), self.programs, strict=True)}
 
-    def open(self, *arguments, rows=24, columns=80, term="linux"):
+    def open(self, *arguments, rows=24, columns=80, term="linux", **variables):
         """By default what pyte is an image of."""
         self.terminal, self.other_end = os.openpty()
         self.addCleanup(os.close, self.terminal)
         self.addCleanup(os.close, self.other_end)
         self.resize_terminal(rows, columns)
         self.usual = termios.tcgetattr(self.other_end)
-        environment = {"TERM": term, "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
+        environment = {"TERM": term, "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"], **variables}
         self.shown = subprocess.Popen([SPILL, "top", "--filter", self.name, *arguments], stdin=self.other_end, stdout=self.other_end, stderr=self.other_end,
                                       env=environment, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.addCleanup(self.shown.wait)
@@ -432,6 +460,22 @@ class View(TopCase):
         self.shows("; moves held the program up for ")
         self.key("\x1b[B")  # the row below has moved nothing
         self.until(lambda lines: not any("moves held" in line for line in lines), "row without moves")
+        self.assertEqual(self.leaves(), 0)
+
+    def test_80_columns(self):
+        """Each line is whole: with what others hold, limit and spilled bytes, and the end of a long path."""
+        self.open("--sort", "spilled", LD_LIBRARY_PATH=os.environ["SIM_PATH"], SPILL_SIM_VRAM="2MiB")
+        self.ordered(6, 4, 2)
+        lines = [line.rstrip() for line in self.screen.display]
+        self.assertRegex(lines[1], r"^0 Simulated GPU +\[\|*\+* *\] +[0-9.]+[MG]? \+[0-9.]+[MG]? of 14.0M, .*spilled [0-9.]+[MG]$")
+        self.assertRegex(lines[-5], r"^most: .* spills, \d+ out of memory$")
+        self.assertRegex(lines[-4], r"^moves: \d+ out \(\S+\), \d+ back \(\S+\)$")
+        self.assertRegex(lines[-2], r"^log:  .*/log6$")
+        self.assertEqual(self.leaves(), 0)
+        self.open("--sort", "spilled", columns=26)
+        self.ordered(6, 4, 2)
+        self.shows(".../")
+        self.shows("/log6")
         self.assertEqual(self.leaves(), 0)
 
     def test_keys(self):

@@ -27,7 +27,7 @@ class Contexts(Case):
         self.log.unlink(missing_ok=True)
         command = [os.environ["STORM"], str(seed), str(ROUNDS), card]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
-                       "SPILL_LOG": str(self.log), "SPILL_HOST_SHARE": "no", "SPILL_SIM_VRAM": f"{card}MiB",
+                       "SPILL_LOG": str(self.log), "SPILL_LOG_METRICS": str(self.log.with_suffix(".prom")), "SPILL_HOST_SHARE": "no", "SPILL_SIM_VRAM": f"{card}MiB",
                        **SANITIZERS, **variables}
         if HOW == "preload":
             environment["LD_PRELOAD"] = LIBRARY

@@ -93,7 +93,7 @@ class Moving(Case):
         variables |= more
         command = [os.environ["STORM"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
-                       "SPILL_LOG": str(self.log), "SPILL_HOST_SHARE": "no", **SANITIZERS, **variables}
+                       "SPILL_LOG": str(self.log), "SPILL_LOG_METRICS": str(self.log.with_suffix(".prom")), "SPILL_HOST_SHARE": "no", **SANITIZERS, **variables}
         if HOW == "preload":
             environment["LD_PRELOAD"] = LIBRARY
         again = f"seed {seed}: {variables} {' '.join(command)} < /dev/null"

@@ -798,6 +798,7 @@ TEST(privileged)
 	assert_int_equal(config.policy.host_limit.value, 5 * GIB);
 	assert_string_equal(config.policy.log_path, "off");
 	assert_string_equal(config.policy.movable_record, "off");
+	assert_string_equal(config.policy.log_metrics, "off");
 	write_file("etc.conf", "nonsense");
 	load();
 	assert_problem("etc.conf:1:9: '=' is missing");

@@ -11,7 +11,7 @@ static struct spill_log_path found;
 
 static void path_is(const char *pattern, const char *program, const char *path)
 {
-	spill_log_path_find(&found, pattern, program);
+	spill_log_path_find(&found, pattern, program, SPILL_LOG_SUFFIX);
 	assert_null(found.problem);
 	assert_string_equal(found.path, path);
 }
@@ -57,14 +57,14 @@ TEST(default_place)
 	path_is("", "prog", expected);
 	unsetenv("XDG_STATE_HOME");
 	unsetenv("HOME");
-	spill_log_path_find(&found, "", "prog");
+	spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(found.problem);
 	assert_string_equal(found.path, "");
 }
 
 static void there_is_no_log(const char *pattern, const char *why)
 {
-	spill_log_path_find(&found, pattern, "prog");
+	spill_log_path_find(&found, pattern, "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(found.problem);
 	assert_non_null(strstr(found.problem, why));
 	assert_string_equal(found.path, "");
@@ -117,25 +117,25 @@ TEST(what_is_below_a_home_is_made)
 {
 	unsetenv("XDG_STATE_HOME");
 	home("home");
-	spill_log_path_find(&found, "", "prog");
+	spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
 	assert_true(made());
-	spill_log_path_find(&found, "~/a/b/x.jsonl", "prog");
+	spill_log_path_find(&found, "~/a/b/x.jsonl", "prog", SPILL_LOG_SUFFIX);
 	assert_true(made());
 	/* XDG_STATE_HOME itself is made: its parent is there, or it is below HOME. */
 	setenv("XDG_STATE_HOME", in_folder("state//"), 1);
-	spill_log_path_find(&found, "", "prog");
+	spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
 	assert_true(made());
 	setenv("XDG_STATE_HOME", in_folder("home/x/y/z"), 1);
-	spill_log_path_find(&found, "", "prog");
+	spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
 	assert_true(made());
 	setenv("HOME", in_folder("home//"), 1);
 	setenv("XDG_STATE_HOME", in_folder("home/o/p/q"), 1);
-	spill_log_path_find(&found, "", "prog");
+	spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
 	assert_true(made());
 	setenv("XDG_STATE_HOME", in_folder("homes/p/q"), 1); /* it only begins like HOME */
 	there_is_no_log("", "XDG_STATE_HOME");
 	/* What the user wrote out is meant. */
-	spill_log_path_find(&found, in_folder("p/q/r/x.jsonl"), "prog");
+	spill_log_path_find(&found, in_folder("p/q/r/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
 	assert_true(made());
 	unsetenv("XDG_STATE_HOME");
 }
@@ -165,15 +165,15 @@ TEST(problems_are_told)
 {
 	char pattern[5000];
 
-	spill_log_path_find(&found, "/x/%u", "prog");
+	spill_log_path_find(&found, "/x/%u", "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(strstr(found.problem, "%h, %e, %p"));
 	assert_string_equal(found.path, "");
-	spill_log_path_find(&found, "/x/100%", "prog");
+	spill_log_path_find(&found, "/x/100%", "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(found.problem);
 	memset(pattern, 'x', sizeof(pattern));
 	pattern[0] = '/';
 	pattern[sizeof(pattern) - 1] = '\0';
-	spill_log_path_find(&found, pattern, "prog");
+	spill_log_path_find(&found, pattern, "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(strstr(found.problem, "too long"));
 }
 

@@ -9,10 +9,11 @@
 
 #define MOVES_FROM 12050 /* first version with cuCtxRecordEvent */
 
-static const struct {
+static const struct known_vendor {
 	const struct driver_vendor *vendor;
-	const char *node; /* exists if the machine or container has such a GPU */
-} vendors[] = {{&driver_cuda, PROGRAM_NODE_NVIDIA}, {&driver_hip, PROGRAM_NODE_AMD}};
+	const char *nodes[2]; /* one exists if the machine or container has such a GPU; NULL: no second */
+} vendors[] = {{&driver_cuda, {PROGRAM_NODE_NVIDIA, "/dev/dxg"}}, /* of WSL 2 */
+               {&driver_hip, {PROGRAM_NODE_AMD}}};
 
 #define VENDORS (sizeof(vendors) / sizeof(vendors[0]))
 
@@ -112,6 +113,16 @@ static void judge_device(const struct driver_vendor *vendor, unsigned which,
 		doctor_find(DOCTOR_move_fails, "device %u: a trial move of a chunk did not work", which);
 }
 
+/* CUDA 13.0 is 13000. A driver serves all runtimes of its own major version (CUDA Compatibility). */
+static void judge_runtime(const struct driver_facts *facts)
+{
+	unsigned driver = (unsigned)facts->version / 1000;
+
+	if (driver && doctor_needs.runtime_major > driver)
+		doctor_find(DOCTOR_runtime_newer, "%s, and the driver is of CUDA %u.%u", doctor_needs.runtime,
+		            driver, (unsigned)facts->version % 1000 / 10);
+}
+
 static bool has_no_device(const struct driver_vendor *vendor, const struct driver_facts *facts)
 {
 	return facts->error ? facts->error == vendor->no_device[0] || facts->error == vendor->no_device[1]
@@ -129,8 +140,8 @@ static void judge_driver(const struct doctor_patient *patient, const struct driv
 		            vendor->name, facts->signal ? strsignal(facts->signal) : "exit",
 		            stage_text(facts->stage));
 	else if (!facts->complete)
-		doctor_find(DOCTOR_driver_lacks, "%s lacks functions that libspill needs",
-		            facts->library[0] ? facts->library : *vendor->files);
+		doctor_find(DOCTOR_driver_lacks, "%s lacks functions that libspill needs: %s",
+		            facts->library[0] ? facts->library : *vendor->files, facts->missing);
 	else if (facts->error && !has_no_device(vendor, facts))
 		doctor_find(DOCTOR_driver_broken, "%s's driver does not start: %s (%d)", vendor->name,
 		            facts->error_name, facts->error);
@@ -138,6 +149,25 @@ static void judge_driver(const struct doctor_patient *patient, const struct driv
 		doctor_find(DOCTOR_no_device, "%s's driver shows no device", vendor->name);
 	if (facts->version)
 		report_driver(patient, vendor, facts);
+	if (facts->complete && facts->missing[0])
+		doctor_find(DOCTOR_driver_without, "%s's driver lacks %s", vendor->name, facts->missing);
+	if (vendor == &driver_cuda)
+		judge_runtime(facts);
+}
+
+/* The devices that a program sees, together. */
+static void judge_together(const struct doctor_patient *patient, const struct driver_facts *facts)
+{
+	struct doctor_devices devices = {.count = facts->count};
+
+	if (facts->stage < DRIVER_COPYING || !facts->count)
+		return;
+	if (facts->count > 1)
+		doctor_find(DOCTOR_devices_several, "%u devices are visible", facts->count);
+	for (unsigned i = 0; i < facts->count; i++)
+		devices.free += facts->devices[i].free;
+	doctor_measured_rates(facts, &devices);
+	doctor_look_at_model(patient, &devices);
 }
 
 /* Facts that a driver gave before it hung or crashed count. */
@@ -149,6 +179,26 @@ static void judge_vendor(const struct doctor_patient *patient, const struct driv
 		judge_device(vendor, i, &facts->devices[i]);
 	if (facts->stage >= DRIVER_COPYING && !patient->quick)
 		doctor_look_at_links(patient, vendor, facts);
+	judge_together(patient, facts);
+}
+
+/* A program that needs a vendor's GPU where there is none. A driver that fails is told by itself. */
+static void judge_need(const char *need, const struct driver_vendor *vendor, const struct driver_facts *facts)
+{
+	if (!need[0] || !facts || facts->end != DRIVER_ENDED)
+		return;
+	if (facts->stage == DRIVER_ABSENT ? !facts->problem[0]
+	                                  : facts->complete && has_no_device(vendor, facts))
+		doctor_find(DOCTOR_gpu_missing, "%s, and no %s driver shows a GPU here", need, vendor->name);
+}
+
+static const char *find_node(const struct doctor_patient *patient, const struct known_vendor *vendor)
+{
+	for (size_t i = 0; i < sizeof(vendor->nodes) / sizeof(vendor->nodes[0]); i++) {
+		if (vendor->nodes[i] && doctor_is_there(patient, vendor->nodes[i]))
+			return vendor->nodes[i];
+	}
+	return NULL;
 }
 
 void doctor_look_at_devices(const struct doctor_patient *patient)
@@ -159,6 +209,7 @@ void doctor_look_at_devices(const struct doctor_patient *patient)
 		const struct driver_facts *facts =
 		    driver_try(vendors[i].vendor, patient->timeout_ms, !patient->quick);
 
+		judge_need(i ? doctor_needs.hip : doctor_needs.cuda, vendors[i].vendor, facts);
 		if (!facts)
 			continue;
 		if (facts->stage != DRIVER_ABSENT || facts->end != DRIVER_ENDED) {
@@ -168,9 +219,9 @@ void doctor_look_at_devices(const struct doctor_patient *patient)
 			doctor_find(DOCTOR_driver_broken, "%s's driver cannot be loaded: %s",
 			            vendors[i].vendor->name, facts->problem);
 			any = true;
-		} else if (doctor_is_there(patient, vendors[i].node)) {
-			doctor_find(DOCTOR_driver_unreachable, "%s is there, and no %s", vendors[i].node,
-			            *vendors[i].vendor->files);
+		} else if (find_node(patient, &vendors[i])) {
+			doctor_find(DOCTOR_driver_unreachable, "%s is there, and no %s",
+			            find_node(patient, &vendors[i]), *vendors[i].vendor->files);
 			any = true;
 		}
 	}

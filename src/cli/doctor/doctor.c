@@ -11,10 +11,10 @@
 #include "json_out.h"
 #include "put.h"
 
-enum level { PROBLEM, WARNING, FACT, LEVELS };
+enum level { PROBLEM, WARNING, ADVICE, FACT, LEVELS };
 enum area { PROGRAM, DEVICE, HOST, ENVIRONMENT };
 
-static const char *const level_names[] = {"problem", "warning", "fact"};
+static const char *const level_names[] = {"problem", "warning", "advice", "fact"};
 static const char *const area_names[] = {"program", "device", "host", "environment"};
 
 static const struct row {
@@ -89,10 +89,10 @@ static void print_text_finding(const struct found *finding)
 	cli_printf("  why: %s\n  do:  %s\n", finding->row->why, finding->row->remedy);
 }
 
-/* Worst first. Findings of a level keep the order of the checks. */
-static void print_all(struct spill_json *json)
+/* Worst first, up to `last`. Findings of a level keep the order of the checks. */
+static void print_all(struct spill_json *json, enum level last)
 {
-	for (enum level level = PROBLEM; level < LEVELS; level++) {
+	for (enum level level = PROBLEM; level <= last; level++) {
 		for (unsigned i = 0; i < found_count; i++) {
 			if (found[i].row->level == level && json)
 				print_json_finding(json, &found[i]);
@@ -110,29 +110,64 @@ static void print_json(const char *program)
 	spill_json_object(&json);
 	cli_json_text(&json, "program", program);
 	spill_json_array(cli_json_key(&json, "findings"));
-	print_all(&json);
+	print_all(&json, FACT);
 	spill_json_array_end(&json);
 	doctor_put_links(&json);
 	cli_json_number(&json, "problems", count_level(PROBLEM));
 	cli_json_number(&json, "warnings", count_level(WARNING));
+	cli_json_number(&json, "advice", count_level(ADVICE));
 	cli_json_number(&json, "facts", count_level(FACT));
 	spill_json_object_end(&json);
 	cli_json_end(&json);
 }
 
-static int print_report(const char *program, bool json)
+static bool was_found(enum doctor_finding finding)
 {
-	unsigned problems = count_level(PROBLEM), warnings = count_level(WARNING), facts = count_level(FACT);
-
-	if (json) {
-		print_json(program);
-	} else {
-		print_all(NULL);
-		cli_printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
-		           warnings, warnings == 1 ? "" : "s", facts, facts == 1 ? "" : "s",
-		           problems || warnings ? "" : ": nothing stands in the way");
+	for (unsigned i = 0; i < found_count; i++) {
+		if (found[i].row == &rows[finding])
+			return true;
 	}
-	return cli_finish(problems || warnings ? CLI_FINDINGS : CLI_FINE);
+	return false;
+}
+
+static const char *verdict(void)
+{
+	if (count_level(PROBLEM))
+		return "something does not work";
+	if (count_level(WARNING))
+		return "it works, but read the warnings";
+	if (!was_found(DOCTOR_device))
+		return "nothing stands in the way, but there is no GPU here for libspill to work with";
+	return "nothing stands in the way";
+}
+
+static void print_count(const char *separator, unsigned count, const char *one, const char *many)
+{
+	cli_printf("%s%u %s", separator, count, count == 1 ? one : many);
+}
+
+/* The last line. */
+static void print_verdict(bool verbose)
+{
+	unsigned facts = count_level(FACT);
+
+	print_count("", count_level(PROBLEM), "problem", "problems");
+	print_count(", ", count_level(WARNING), "warning", "warnings");
+	if (count_level(ADVICE))
+		print_count(", ", count_level(ADVICE), "piece of advice", "pieces of advice");
+	print_count(", ", facts, "fact", "facts");
+	cli_printf("%s: %s\n", facts && !verbose ? " (-v shows them)" : "", verdict());
+}
+
+static int print_report(const struct doctor_patient *patient, bool json)
+{
+	if (json) {
+		print_json(patient->program);
+	} else {
+		print_all(NULL, patient->verbose ? FACT : ADVICE);
+		print_verdict(patient->verbose);
+	}
+	return cli_finish(count_level(PROBLEM) || count_level(WARNING) ? CLI_FINDINGS : CLI_FINE);
 }
 
 /* Seconds from 1 to 600; 0: not a valid number. */
@@ -168,7 +203,7 @@ static int examine(const struct doctor_patient *patient, bool json)
 	doctor_look_at_environment(patient);
 	policy = doctor_look_at_policy(patient);
 	doctor_look_at_host(patient, policy);
-	return print_report(patient->program, json);
+	return print_report(patient, json);
 }
 
 int cli_doctor(int argc, char **argv)
@@ -180,6 +215,8 @@ int cli_doctor(int argc, char **argv)
 	while (cli_call_next(&call)) {
 		if (call.option == CLI_doctor_json)
 			json = true;
+		else if (call.option == CLI_doctor_verbose)
+			patient.verbose = true;
 		else if (call.option == CLI_doctor_root)
 			patient.root = call.value;
 		else if (call.option == CLI_doctor_quick)

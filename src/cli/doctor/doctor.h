@@ -28,7 +28,7 @@ struct doctor_patient {
 	const char *program; /* NULL: none was given */
 	char *const *words;  /* the program and its arguments */
 	unsigned timeout_ms; /* time limit for a vendor's driver */
-	bool quick;
+	bool quick, verbose;
 	uint64_t overflow; /* weights to predict decode for; 0: several sizes */
 };
 
@@ -45,6 +45,20 @@ void doctor_look_at_links(const struct doctor_patient *patient, const struct dri
                           const struct driver_facts *facts);
 struct spill_json;
 void doctor_put_links(struct spill_json *json);
+
+/* The visible devices of a vendor together. Rates are GB/s; 0: not measured. */
+struct doctor_devices {
+	unsigned count;
+	uint64_t free;
+	double copy_rate, memory_rate;
+	bool simulated;
+};
+
+/* offload.c: judges a GGUF model in the program's arguments. */
+void doctor_look_at_model(const struct doctor_patient *patient, const struct doctor_devices *devices);
+/* speed.c: the rates of the vendor's first device. */
+void doctor_measured_rates(const struct driver_facts *facts, struct doctor_devices *devices);
+
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy);
 
 /* Judges the policy for the program and returns it; static storage. */
@@ -55,6 +69,14 @@ void doctor_look_at_environment(const struct doctor_patient *patient);
 struct elf_file;
 void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
                               const struct elf_file *file);
+
+/* What the program's file and libraries need, for the devices. "": nothing that is known. */
+struct doctor_needs {
+	char cuda[512], hip[512]; /* "prog needs libcudart.so.13" */
+	char runtime[512];        /* the same of the newest CUDA runtime */
+	unsigned runtime_major;   /* its version; 0: none is known */
+};
+extern struct doctor_needs doctor_needs;
 
 /* Opens a library as the loader finds it, by path or name. The caller closes file->fd. */
 bool doctor_open_library(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
@@ -93,6 +115,31 @@ double decode_over_link(uint64_t bytes, double copy_rate);
 
 /* Least milliseconds that a CPU needs to read `bytes`. pre: memory_rate > 0 */
 double decode_by_cpu(uint64_t bytes, double memory_rate);
+
+/* A model whose layers a program can leave to the CPU. Bytes with the cache. */
+struct decode_model {
+	unsigned layers;
+	uint64_t layer_bytes;  /* of all layers */
+	uint64_t output_bytes; /* of the rest, which comes to the device last */
+};
+
+struct decode_offload {
+	uint64_t needs;             /* all bytes, with room for the results of the layers */
+	bool offload_is_faster;     /* false too if a rate is 0 */
+	unsigned layers;            /* that fit the device */
+	double offload_ms, link_ms; /* added to a token of decode: by the CPU, or by libspill */
+};
+
+/* The least room that llama.cpp takes besides: the results of the layers (docs/measurements.md). */
+#define DECODE_SCRATCH ((uint64_t)256 << 20)
+
+/*
+ * Compares two ways to run a model that needs more than is `free`: libspill reads the overflow over
+ * the link, or the CPU computes the layers that do not fit, at three quarters of the memory's rate.
+ * False: the model fits. A rate of 0: not measured. pre: model->layers > 0
+ */
+bool decode_offload(const struct decode_model *model, uint64_t free, double copy_rate, double memory_rate,
+                    struct decode_offload *result);
 
 enum decode_verdict { DECODE_CPU_FASTER, DECODE_CPU_SIMILAR, DECODE_CPU_SLOWER };
 

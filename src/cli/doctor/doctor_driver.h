@@ -58,20 +58,28 @@ struct driver_facts {
 	int signal;                      /* the signal of DRIVER_CRASHED */
 	char library[256], problem[256]; /* its path; the reason why it was not loaded */
 	bool complete;                   /* has all functions that libspill needs */
-	int error;                       /* error of its start */
+	char missing[256]; /* if not, those that it lacks; else those that features lack. The first few */
+	int error;         /* error of its start */
 	char error_name[48];
 	int version;
 	unsigned device, count;
 	struct driver_device devices[SPILL_DEVICES];
 };
 
+/* A function of the vendor that libspill calls. */
+struct driver_function {
+	const char *name;
+	bool needed;
+};
+
 struct driver_vendor {
 	const char *name; /* "NVIDIA", "AMD" */
 	const struct spill_backend *backend;
 	enum spill_domain domain;
-	const char *const *files; /* names for dlopen in order; ends with NULL */
-	const char *start;        /* symbol of: int start(unsigned flags) */
-	int no_device[2];         /* errors that mean "no device" */
+	const char *const *files;                /* names for dlopen in order; ends with NULL */
+	const char *start;                       /* symbol of: int start(unsigned flags) */
+	int no_device[2];                        /* errors that mean "no device" */
+	const struct driver_function *functions; /* that libspill calls; ends with a NULL name */
 	/* reads attributes beyond the capabilities */
 	void (*read_attributes)(int device, struct driver_device *facts);
 	/* Copies between pinned host memory and the current device. Returns after the copy. */

@@ -15,6 +15,7 @@
 
 #include "backend_cuda.h"
 #include "backend_hip.h"
+#include "text.h"
 
 static void *library;
 
@@ -74,23 +75,26 @@ static const char *const cuda_files[] = {"libcuda.so.1", NULL};
 static const char *const hip_files[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                         "libamdhip64.so", NULL};
 
+enum { OPTIONAL, REQUIRED };
+static const struct driver_function cuda_functions[] = {
+#define FUNCTION(needed, ret, symbol, params) {#symbol, needed},
+#include "backend_cuda.def"
+    {NULL, false}};
+static const struct driver_function hip_functions[] = {
+#define FUNCTION(needed, ret, symbol, params) {#symbol, needed},
+#include "backend_hip.def"
+    {NULL, false}};
+
 /* Without a GPU, Debian's libamdhip64.so.5 answers hipErrorInvalidDevice. */
-const struct driver_vendor driver_cuda = {"NVIDIA",
-                                          &spill_backend_cuda,
-                                          SPILL_CUDA_DRIVER,
-                                          cuda_files,
-                                          "cuInit",
-                                          {CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
-                                          read_cuda_attributes,
+const struct driver_vendor driver_cuda = {"NVIDIA",          &spill_backend_cuda,
+                                          SPILL_CUDA_DRIVER, cuda_files,
+                                          "cuInit",          {CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
+                                          cuda_functions,    read_cuda_attributes,
                                           copy_cuda};
-const struct driver_vendor driver_hip = {"AMD",
-                                         &spill_backend_hip,
-                                         SPILL_HIP,
-                                         hip_files,
-                                         "hipInit",
-                                         {hipErrorNoDevice, hipErrorInvalidDevice},
-                                         read_hip_attributes,
-                                         copy_hip};
+const struct driver_vendor driver_hip = {
+    "AMD",         &spill_backend_hip,  SPILL_HIP,
+    hip_files,     "hipInit",           {hipErrorNoDevice, hipErrorInvalidDevice},
+    hip_functions, read_hip_attributes, copy_hip};
 
 /* Keeps the first error other than "no such file". */
 static bool load_library(const struct driver_vendor *vendor, struct driver_facts *facts)
@@ -110,6 +114,34 @@ static bool load_library(const struct driver_vendor *vendor, struct driver_facts
 	return false;
 }
 
+/* True if the library has the function in any version: one of two is enough for libspill. */
+static bool has_function(const char *symbol)
+{
+	char other[128];
+	size_t length = strlen(symbol);
+	bool second = length > 3 && !strcmp(symbol + length - 3, "_v2");
+
+	snprintf(other, sizeof(other), "%.*s%s", (int)(second ? length - 3 : length), symbol,
+	         second ? "" : "_v2");
+	return dlsym(library, symbol) || dlsym(library, other);
+}
+
+/* Names the first few functions that the library lacks, and how many more there are. */
+static void name_missing(const struct driver_function *function, struct driver_facts *facts)
+{
+	struct spill_text text = spill_text_begin(facts->missing, sizeof(facts->missing));
+	unsigned count = 0;
+
+	for (; function->name; function++) {
+		if (function->needed == facts->complete || has_function(function->name))
+			continue;
+		if (count++ < 4)
+			spill_text_format(&text, "%s%s", count > 1 ? ", " : "", function->name);
+	}
+	if (count > 4)
+		spill_text_format(&text, " and %u more", count - 4);
+}
+
 static void examine_driver(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
 {
 	const struct spill_backend *backend = vendor->backend;
@@ -127,6 +159,7 @@ static void examine_driver(const struct driver_vendor *vendor, struct driver_fac
 		snprintf(facts->library, sizeof(facts->library), "%s", symbol_info.dli_fname);
 	facts->stage = DRIVER_STARTING;
 	facts->complete = start && backend->start(resolve);
+	name_missing(vendor->functions, facts);
 	if (!facts->complete)
 		return;
 	facts->error = start(0);

@@ -10,6 +10,7 @@
 #include "elf_file.h"
 #include "glob.h"
 #include "small_file.h"
+#include "text.h"
 
 /* ggml-cuda.cu tests getenv(…) != nullptr, so any value counts. */
 static void judge_ggml(void)
@@ -69,15 +70,44 @@ static bool is_ours(const char *path)
 	return !strcmp(spill_file_name(path), "libspill.so");
 }
 
-/* A dlsym before ours may find functions that bypass us. */
-static void judge_dlsym(const struct doctor_patient *patient, const char *where, const char *item)
+/* Functions whose definition in a preload means that it hooks GPU memory. */
+static const char *const hooked[] = {
+    "cudaMalloc",
+    "cuGetProcAddress",
+    "cuGetProcAddress_v2",
+#define FUNCTION(needed, ret, symbol, params) #symbol,
+#include "backend_cuda.def"
+#define FUNCTION(needed, ret, symbol, params) #symbol,
+#include "backend_hip.def"
+};
+
+/* Names the first few functions that the preload defines. */
+static void judge_hooks(const char *where, const char *path, const struct elf_file *file)
+{
+	char names[256];
+	struct spill_text text = spill_text_begin(names, sizeof(names));
+	unsigned count = 0;
+
+	for (size_t i = 0; i < sizeof(hooked) / sizeof(hooked[0]); i++) {
+		if (elf_defines(file, hooked[i]) && count++ < 3)
+			spill_text_format(&text, "%s%s", count > 1 ? ", " : "", hooked[i]);
+	}
+	if (count > 3)
+		spill_text_format(&text, " and %u more", count - 3);
+	if (count)
+		doctor_find(DOCTOR_preload_hooks, "%s has %s, which defines %s", where, path, names);
+}
+
+/* `first`: before ours. Then a dlsym of its own may find functions that bypass us. */
+static void judge_other(const struct doctor_patient *patient, const char *where, const char *item, bool first)
 {
 	char path[PATH_MAX];
 	struct elf_file file;
 
 	if (!doctor_open_library(patient, item, path, &file))
 		return;
-	if (elf_defines(&file, "dlsym"))
+	judge_hooks(where, path, &file);
+	if (first && elf_defines(&file, "dlsym"))
 		doctor_find(DOCTOR_preload_dlsym,
 		            "%s has %s before libspill.so, and it has a dlsym of its own", where, path);
 	close(file.fd);
@@ -101,8 +131,8 @@ static bool judge_preload(const struct doctor_patient *patient)
 		else if (length && !is_ours(item))
 			doctor_find(DOCTOR_preload, "LD_PRELOAD has %s", item);
 		ours = ours || is_ours(item);
-		if (length && !ours)
-			judge_dlsym(patient, "LD_PRELOAD", item);
+		if (length && !is_ours(item))
+			judge_other(patient, "LD_PRELOAD", item, !ours);
 	}
 	return ours;
 }
@@ -121,8 +151,9 @@ static void judge_preload_file(const struct doctor_patient *patient, bool ours_b
 			continue;
 		doctor_find(is_ours(item) ? DOCTOR_preload_everywhere : DOCTOR_preload,
 		            "/etc/ld.so.preload has %s", item);
-		if (!is_ours(item) && !ours_before && rest && strstr(rest, "libspill.so"))
-			judge_dlsym(patient, "/etc/ld.so.preload", item);
+		if (!is_ours(item))
+			judge_other(patient, "/etc/ld.so.preload", item,
+			            !ours_before && rest && strstr(rest, "libspill.so"));
 	}
 }
 

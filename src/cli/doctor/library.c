@@ -39,7 +39,7 @@ struct library {
 
 static struct {
 	struct library list[MOST_LIBRARIES];
-	unsigned count, gpu;
+	unsigned count;
 	char rpath[4096], origin[PATH_MAX]; /* of the program; they apply to all of its libraries */
 } seen;
 
@@ -157,6 +157,26 @@ static struct library *add_library(const char *name)
 	return &seen.list[seen.count++];
 }
 
+struct doctor_needs doctor_needs;
+
+/* Remembers a need. The first of each vendor is told. */
+static void add_need(const char *name, const char *by)
+{
+	static const char runtime[] = "libcudart.so.";
+	bool hip = !strncmp(name, "libamdhip64", 11);
+	char *text = hip ? doctor_needs.hip : doctor_needs.cuda;
+
+	if (!text[0])
+		snprintf(text, sizeof(doctor_needs.cuda), "%s needs %s", by, name);
+	if (strncmp(name, runtime, strlen(runtime)) != 0)
+		return;
+	unsigned major = (unsigned)strtoul(name + strlen(runtime), NULL, 10);
+	if (major <= doctor_needs.runtime_major)
+		return;
+	doctor_needs.runtime_major = major;
+	snprintf(doctor_needs.runtime, sizeof(doctor_needs.runtime), "%s needs %s", by, name);
+}
+
 static void judge_name(const struct doctor_patient *patient, const char *name, const char *by)
 {
 	int row = spill_hazard_find(name);
@@ -173,7 +193,8 @@ static void judge_name(const struct doctor_patient *patient, const char *name, c
 		if (!spill_glob(named_libraries[i].name, name))
 			continue;
 		doctor_find(named_libraries[i].finding, "%s needs %s", by, name);
-		seen.gpu += named_libraries[i].finding == DOCTOR_library_gpu;
+		if (named_libraries[i].finding == DOCTOR_library_gpu)
+			add_need(name, by);
 		return;
 	}
 }
@@ -234,7 +255,7 @@ void doctor_look_at_libraries(const struct doctor_patient *patient, const char *
 		examine_file(patient, seen.list[i].path, &library);
 		close(library.fd);
 	}
-	if (!seen.gpu)
+	if (!doctor_needs.cuda[0] && !doctor_needs.hip[0])
 		doctor_find(DOCTOR_library_none,
 		            "%s and its %u libraries name no CUDA or HIP library as needed",
 		            spill_file_name(path), seen.count);

@@ -1,4 +1,5 @@
 /* spill doctor: judges the program's policy and the place of its log. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,25 @@ static void judge_variables(const char *program)
 	}
 }
 
+/* libspill makes no folder for the file of log.metrics. */
+static void judge_metrics(const char *program)
+{
+	static struct spill_log_path found;
+	const char *pattern = effective.policy.log_metrics;
+	char folder[sizeof(found.path)], *slash;
+
+	if (!pattern[0])
+		return;
+	spill_log_path_find(&found, pattern, program, SPILL_METRICS_SUFFIX);
+	strcpy(folder, found.path);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = '\0';
+	if (found.problem || (slash && access(folder, W_OK | X_OK)))
+		doctor_find(DOCTOR_metrics_closed, "log.metrics = %s: %s", pattern,
+		            found.problem ? found.problem : strerror(errno));
+}
+
 /* Judges the log's folder, or its first parent that exists. */
 static void judge_log(const char *program)
 {
@@ -103,7 +123,7 @@ static void judge_log(const char *program)
 	struct statvfs system;
 	struct stat status;
 
-	spill_log_path_find(&found, effective.policy.log_path, program);
+	spill_log_path_find(&found, effective.policy.log_path, program, SPILL_LOG_SUFFIX);
 	if (found.problem) {
 		doctor_find(DOCTOR_log_closed, "there will be no log: %s", found.problem);
 		return;
@@ -147,6 +167,7 @@ const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *pa
 	judge_files();
 	judge_choice();
 	judge_log(program);
+	judge_metrics(program);
 	if (!effective.problem[0])
 		judge_variables(program);
 	return &effective.policy;

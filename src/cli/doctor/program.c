@@ -9,6 +9,7 @@
 #include "doctor.h"
 #include "cli.h"
 #include "program_file.h"
+#include "text.h"
 
 /* Texts inside a CUDA runtime: an error's name, the driver's file, and the driver's resolver. */
 static const char *const runtime_words[] = {"cudaErrorMemoryAllocation", "libcuda.so.1", "cuGetProcAddress"};
@@ -61,8 +62,11 @@ static void look_at_elf(const struct doctor_patient *patient, const char *path, 
 	case ELF_OURS:
 		break;
 	}
-	if (elf_contains(file, runtime_words, RUNTIME_WORDS, MOST_TEXT))
+	if (elf_contains(file, runtime_words, RUNTIME_WORDS, MOST_TEXT)) {
 		doctor_find(DOCTOR_static_runtime, "%s contains a CUDA runtime", path);
+		struct spill_text need = spill_text_begin(doctor_needs.cuda, sizeof(doctor_needs.cuda));
+		spill_text_format(&need, "%s contains a CUDA runtime", path);
+	}
 	if (!judge_bar(program_loader(path, file, reason), reason))
 		return;
 	doctor_find(DOCTOR_program_fine, "%s is a dynamically linked 64-bit program for glibc", path);

@@ -11,6 +11,12 @@
 /* A margin, not a measurement: a CPU that also computes gets less than the memory's rate. */
 #define CPU_MARGIN 2
 
+/*
+ * Part of the memory's rate at which llama.cpp's CPU layers read their weights: 72 and 89 of 93 GB/s
+ * in two series (16 cores, Q8_0; docs/measurements.md). Slower CPUs and small formats reach less.
+ */
+#define CPU_SHARE 0.75
+
 static double milliseconds(uint64_t bytes, double rate)
 {
 	return (double)bytes / rate / 1e6;
@@ -33,6 +39,27 @@ enum decode_verdict decode_compare(double copy_rate, double memory_rate)
 	if (memory_rate >= CPU_MARGIN * in_place)
 		return DECODE_CPU_FASTER;
 	return memory_rate > in_place ? DECODE_CPU_SIMILAR : DECODE_CPU_SLOWER;
+}
+
+bool decode_offload(const struct decode_model *model, uint64_t free, double copy_rate, double memory_rate,
+                    struct decode_offload *result)
+{
+	uint64_t room = free > DECODE_SCRATCH ? free - DECODE_SCRATCH : 0;
+	uint64_t bytes = model->layer_bytes + model->output_bytes;
+	double layer = (double)model->layer_bytes / model->layers;
+
+	*result = (struct decode_offload){.needs = bytes + DECODE_SCRATCH, .layers = model->layers};
+	if (bytes <= room)
+		return false;
+	if ((double)room < (double)model->layer_bytes)
+		result->layers = (unsigned)((double)room / layer);
+	if (copy_rate <= 0 || memory_rate <= 0)
+		return true;
+	uint64_t left = (uint64_t)((model->layers - result->layers) * layer) + model->output_bytes;
+	result->link_ms = decode_over_link(bytes - room, copy_rate);
+	result->offload_ms = decode_by_cpu(left, memory_rate) / CPU_SHARE;
+	result->offload_is_faster = result->offload_ms < result->link_ms;
+	return true;
 }
 
 /* -- links ------------------------------------------------------------------------------------ */
@@ -126,6 +153,13 @@ void doctor_look_at_links(const struct doctor_patient *patient, const struct dri
 		measured[measured_count].device = i;
 		measured[measured_count++].link = &facts->devices[i].link;
 	}
+}
+
+void doctor_measured_rates(const struct driver_facts *facts, struct doctor_devices *devices)
+{
+	devices->copy_rate = facts->devices[0].link.to_device;
+	devices->memory_rate = host.rate;
+	devices->simulated = facts->devices[0].link.simulated;
 }
 
 static void put_decode(struct spill_json *json, const struct driver_link *link)

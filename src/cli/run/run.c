@@ -88,6 +88,48 @@ static int set_option(const char *variable, const char *option, const char *valu
 	return set_variable(variable, value);
 }
 
+/* A smaller limit is seldom meant, except 0: then all memory goes to the host. */
+#define LEAST_LIMIT ((uint64_t)64 << 20)
+
+/* A line from the terminal. The program may read the rest of it, so nothing is read ahead. */
+static bool is_yes_typed(void)
+{
+	char first = '\n', next = '\n';
+
+	for (bool at_start = true; read(STDIN_FILENO, &next, 1) == 1 && next != '\n'; at_start = false)
+		first = at_start ? next : first;
+	return first == 'y' || first == 'Y';
+}
+
+/* Asks whether a very small limit was meant. Without a terminal only says so. */
+static int question_limit(const char *value)
+{
+	bool asks = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+	struct spill_policy policy;
+	struct spill_error error;
+
+	spill_policy_default(&policy);
+	if (spill_option_set(&policy, "device", "limit", value, &error) ||
+	    policy.device_limit.kind != SPILL_AMOUNT_BYTES || !policy.device_limit.value ||
+	    policy.device_limit.value >= LEAST_LIMIT)
+		return CLI_FINE;
+	if (!asks && cli_unit_forgotten(value))
+		return CLI_FINE; /* said already */
+	cli_fprintf(stderr, "spill run: --limit %s: the program may hold only %s of device memory", value,
+	            spill_size(policy.device_limit.value).text);
+	fputs(asks ? "; start the program? [y/N] " : "\n", stderr);
+	if (!asks || is_yes_typed())
+		return CLI_FINE;
+	return cli_usage("run", "not started; give --limit another value");
+}
+
+static int set_limit(const char *value)
+{
+	int status = set_option("SPILL_DEVICE_LIMIT", "--limit", value);
+
+	return status ? status : question_limit(value);
+}
+
 /* requested[]: values by enum cli_option_id; NULL: not given. */
 static int set_environment(const char *const *requested, char *const *program)
 {
@@ -101,7 +143,7 @@ static int set_environment(const char *const *requested, char *const *program)
 	if (!status && requested[CLI_run_log])
 		status = set_log(requested[CLI_run_log]);
 	if (!status && requested[CLI_run_limit])
-		status = set_option("SPILL_DEVICE_LIMIT", "--limit", requested[CLI_run_limit]);
+		status = set_limit(requested[CLI_run_limit]);
 	if (!status && framework)
 		status = set_option("SPILL_RUN_FRAMEWORK", "--torch", framework);
 	/* Last, because it depends on the policy. */

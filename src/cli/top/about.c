@@ -68,6 +68,23 @@ static void add_cost(char *line, size_t size, const struct cli_top_row *row, uin
 		cli_top_add(line, size, "; %s", cost);
 }
 
+/* Of a path that is too long the folders in front are left out, because its end tells the logs apart. */
+static void put_log(int y, const char *path)
+{
+	char line[1200];
+	const char *end = path;
+
+	while (*end && COLS > 9 && cli_top_columns(end) > (unsigned)COLS - (end == path ? 6 : 9)) {
+		const char *slash = strchr(end + 1, '/');
+
+		if (!slash)
+			break;
+		end = slash;
+	}
+	snprintf(line, sizeof(line), "log:  %s%s", end == path ? "" : "...", *path ? end : "none");
+	cli_top_line(y, A_NORMAL, line);
+}
+
 void cli_top_selected(int y, const struct cli_top_shown *shown)
 {
 	const struct cli_top_row *row = &shown->view->rows[shown->selected];
@@ -84,21 +101,21 @@ void cli_top_selected(int y, const struct cli_top_shown *shown)
 	cli_top_add(line, sizeof(line), "%s (pid %d, %s)%s, for %s", head->program, (int)row->process->pid,
 	            cli_top_user(row->process->uid), strcmp(head->mode, "spill") ? ", only observes" : "",
 	            size[5]);
-	add_cost(line, sizeof(line), row, shown->look->wall_us);
 	cli_top_line(y, A_BOLD, line);
 	line[0] = '\0';
 	cli_top_add(line, sizeof(line),
-	            "most: %s device, %s host, %s managed; %" PRIu64 " spills, %" PRIu64
-	            " moves out (%s), %" PRIu64 " back (%s), %" PRIu64 " out of memory",
-	            size[0], size[1], size[2], figures[SPILL_COUNTER_SPILLS],
-	            figures[SPILL_COUNTER_DEMOTIONS], size[3], figures[SPILL_COUNTER_PROMOTIONS], size[4],
-	            figures[SPILL_COUNTER_OOMS]);
+	            "most: %s device, %s host, %s managed; %" PRIu64 " spills, %" PRIu64 " out of memory",
+	            size[0], size[1], size[2], figures[SPILL_COUNTER_SPILLS], figures[SPILL_COUNTER_OOMS]);
 	cli_top_line(y + 1, A_NORMAL, line);
+	line[0] = '\0';
+	cli_top_add(line, sizeof(line), "moves: %" PRIu64 " out (%s), %" PRIu64 " back (%s)",
+	            figures[SPILL_COUNTER_DEMOTIONS], size[3], figures[SPILL_COUNTER_PROMOTIONS], size[4]);
+	add_cost(line, sizeof(line), row, shown->look->wall_us);
+	cli_top_line(y + 2, A_NORMAL, line);
 	strcpy(line, "last: ");
 	cli_top_cell(row, CLI_TOP_DECISION, shown->look->wall_us, line + 6, sizeof(line) - 6);
-	cli_top_line(y + 2, cli_top_attribute(cli_top_colour(row, CLI_TOP_DECISION)), line);
-	snprintf(line, sizeof(line), "log:  %s", head->log[0] ? head->log : "none");
-	cli_top_line(y + 3, A_NORMAL, line);
+	cli_top_line(y + 3, cli_top_attribute(cli_top_colour(row, CLI_TOP_DECISION)), line);
+	put_log(y + 4, head->log);
 }
 
 void cli_top_last(const struct cli_top_shown *shown)
@@ -146,5 +163,6 @@ void cli_top_help(void)
 	cli_top_line(y++, A_NORMAL,
 	             "SPILLED: off the device now by libspill's doing; part of HOST and MANAGED.");
 	cli_top_line(y++, A_NORMAL, "HOST, MANAGED: also memory that the program itself asked for there.");
+	cli_top_line(y++, A_NORMAL, "+ in a device's line: used by others, and by contexts and code.");
 	cli_top_line(LINES - 1, cli_top_attribute(CLI_TOP_FAINT), "any key goes back");
 }

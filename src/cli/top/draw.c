@@ -22,38 +22,64 @@ static void put_title(const struct cli_top_shown *shown)
 		mvaddstr(0, COLS - (int)strlen(clock), clock);
 }
 
+/* The part of `width` that so many bytes take. */
+static int bar_part(uint64_t bytes, const struct cli_top_card *card, int width)
+{
+	double share = (double)bytes / (double)card->device->about.bytes;
+
+	return (int)((share > 1 ? 1 : share) * width + 0.5);
+}
+
+/* "[||||+++   ]": libspill's programs, then others. */
 static void put_bar(int y, int x, int width, const struct cli_top_card *card)
 {
-	double share = (double)card->held / (double)card->device->about.bytes;
-	int full = (int)((share > 1 ? 1 : share) * width + 0.5);
+	uint64_t others = card->others == UINT64_MAX ? 0 : card->others;
+	int ours = bar_part(card->held, card, width), used = bar_part(card->held + others, card, width);
 
 	mvaddch(y, x, '[');
 	attrset(cli_top_attribute(card->away ? CLI_TOP_WARM : CLI_TOP_GOOD));
-	for (int i = 0; i < width; i++)
-		addch(i < full ? '|' : ' ');
+	for (int i = 0; i < width; i++) {
+		if (i == ours)
+			attrset(cli_top_attribute(CLI_TOP_FAINT));
+		addch(i < ours ? '|' : i < used ? '+' : ' ');
+	}
 	attrset(A_NORMAL);
 	addch(']');
+}
+
+/* " 64.0M +12.0M of 96.0M, limit 80.0M, spilled 48.0M" */
+static void put_figures(const struct cli_top_card *card, char *figures, size_t size)
+{
+	uint64_t bytes = card->device->about.bytes;
+	char part[16];
+
+	cli_top_size(card->held, part, sizeof(part));
+	cli_top_add(figures, size, " %5s", part);
+	cli_top_size(card->others, part, sizeof(part));
+	if (card->others != UINT64_MAX)
+		cli_top_add(figures, size, " +%s", part);
+	cli_top_size(bytes, part, sizeof(part));
+	if (bytes)
+		cli_top_add(figures, size, " of %s", part);
+	cli_top_size(card->limit, part, sizeof(part));
+	if (card->users && card->limit != UINT64_MAX)
+		cli_top_add(figures, size, ", limit %s", part);
+	cli_top_size(card->away, part, sizeof(part));
+	if (card->away)
+		cli_top_add(figures, size, ", spilled %s", part);
 }
 
 static void put_card(int y, const struct cli_top_card *card)
 {
 	const struct spill_live_page_device *about = &card->device->about;
-	char name[128], figures[128] = "", held[16], part[16];
+	char name[128], figures[128] = "", number[16];
 	int left = 2 + (COLS >= 100 ? 30 : 20), room;
 
-	snprintf(held, sizeof(held), "%u ", card->number);
+	snprintf(number, sizeof(number), "%u ", card->number);
 	cli_top_pad(about->name[0] ? about->name : "device", (unsigned)(left - 2), true, name, sizeof(name));
-	cli_top_line(y, A_BOLD, held);
+	cli_top_line(y, A_BOLD, number);
 	mvaddstr(y, 2, name);
-	cli_top_size(card->held, held, sizeof(held));
-	cli_top_size(about->bytes, part, sizeof(part));
-	cli_top_add(figures, sizeof(figures), about->bytes ? " %5s of %s" : " %5s", held, part);
-	cli_top_size(card->limit, part, sizeof(part));
-	if (card->users && card->limit != UINT64_MAX)
-		cli_top_add(figures, sizeof(figures), ", limit %s", part);
-	cli_top_size(card->away, part, sizeof(part));
-	if (card->away)
-		cli_top_add(figures, sizeof(figures), ", spilled %s", part);
+	put_figures(card, figures, sizeof(figures));
 	room = COLS - left - (int)strlen(figures) - 2;
 	room = room > 40 ? 40 : room;
 	if (about->bytes && room >= 5)
@@ -176,7 +202,7 @@ static void put_table(struct cli_top_shown *shown)
 	put_title(shown);
 	for (y = 1; y <= most && (size_t)(y - 1) < shown->view->card_count; y++)
 		put_card(y, &shown->view->cards[y - 1]);
-	end -= detail ? 5 : 0;
+	end -= detail ? 6 : 0;
 	put_rows(shown, y + 1, end);
 	if (detail)
 		cli_top_selected(end + 1, shown);

@@ -87,6 +87,7 @@ static void put_card(struct spill_json *json, const struct cli_top_card *card)
 	cli_json_number(json, "processes", card->users);
 	cli_json_number(json, "device_bytes", card->held);
 	cli_json_number(json, "away_bytes", card->away);
+	put_size(json, "others_bytes", card->others, UINT64_MAX);
 	put_size(json, "limit", card->users ? card->limit : UINT64_MAX, UINT64_MAX);
 	spill_json_object_end(json);
 }

@@ -17,6 +17,8 @@ static void put_card(const struct cli_top_card *card)
 	if (about->bytes)
 		cli_printf(" of %s", spill_size(about->bytes).text);
 	cli_printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
+	if (card->others != UINT64_MAX)
+		cli_printf(", %s by others", spill_size(card->others).text);
 	if (card->users && card->limit != UINT64_MAX)
 		cli_printf(", limit %s", spill_size(card->limit).text);
 	cli_printf(", spilled %s\n", spill_size(card->away).text);

@@ -2,7 +2,8 @@
  * top: `spill top`. It shows the memory and moves of running programs, read from the pages that
  * libspill keeps in them (live_page.h).
  *
- * It trusts nothing in a page, and writes to none. It reads no log and no policy.
+ * It trusts nothing in a page, and writes to none. It reads no log and no policy. Of the devices it
+ * asks only how full they are (others.c), which makes no context.
  *
  * Begin with cli_top in top.c. find.c finds pages, page.c reads them, view.c sorts the rows.
  * text.c, json.c and screen.c show them.
@@ -77,6 +78,7 @@ struct cli_top_row {
 struct cli_top_card {
 	const struct cli_top_device *device; /* of the first process */
 	uint64_t held, away;                 /* held on it, and spilled from it, by all processes */
+	uint64_t others;                     /* used by anyone else on it; UINT64_MAX: not known */
 	uint64_t limit;                      /* sum of all processes; UINT64_MAX: one has none */
 	unsigned users;
 	unsigned number;
@@ -124,6 +126,11 @@ struct cli_top_order {
 void cli_top_arrange(struct cli_top_view *view, const struct cli_top_look *now,
                      const struct cli_top_look *before, const struct cli_top_order *order);
 void cli_top_view_free(struct cli_top_view *view);
+
+/* -- others.c --------------------------------------------------------------------------------- */
+
+/* Sets the cards' `others`. `sys` is normally "/sys". */
+void cli_top_ask_others(struct cli_top_view *view, const char *sys);
 
 /* -- cell.c ----------------------------------------------------------------------------------- */
 

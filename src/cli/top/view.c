@@ -38,7 +38,8 @@ static void add_to_card(struct cli_top_view *view, size_t *room, const struct cl
 	if (!card) {
 		view->cards = cli_grow(view->cards, view->card_count, room, sizeof(*view->cards));
 		card = &view->cards[view->card_count++];
-		*card = (struct cli_top_card){.device = device, .number = device->number};
+		*card =
+		    (struct cli_top_card){.device = device, .number = device->number, .others = UINT64_MAX};
 	}
 	if (device->number > card->number)
 		card->number = device->number;

@@ -95,7 +95,7 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 /* The default folder of logs, without a slash at its end. False: HOME is missing. */
 static bool find_default_folder(struct spill_log_path *usual)
 {
-	spill_log_path_find(usual, "", "");
+	spill_log_path_find(usual, "", "", SPILL_LOG_SUFFIX);
 	char *slash = strrchr(usual->path, '/');
 	if (slash)
 		*slash = '\0';
@@ -110,27 +110,55 @@ static bool has_name_of(const char *path, int pid)
 	return !pid || (length >= tail_length && !strcmp(path + length - tail_length, tail));
 }
 
+struct candidate {
+	const char *path;
+	struct stat file;
+};
+
+/* The newest first, and of the same time by name. */
+static int compare_candidates(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (is_newer(&a->file, &b->file) || is_newer(&b->file, &a->file))
+		return is_newer(&a->file, &b->file) ? -1 : 1;
+	return strverscmp(a->path, b->path);
+}
+
+/* The newest of the pieces that is a log of the process, or of any (0). Opens no older one. */
+static bool choose_newest(const struct cli_pieces *pieces, int pid, char path[PATH_MAX])
+{
+	struct candidate *list = cli_realloc(NULL, pieces->count + 1, sizeof(*list));
+	size_t count = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < pieces->count; i++) {
+		list[count].path = pieces->paths[i];
+		if (has_name_of(pieces->paths[i], pid) && !stat(pieces->paths[i], &list[count].file))
+			count++;
+	}
+	qsort(list, count, sizeof(*list), compare_candidates);
+	for (size_t i = 0; i < count && !found; i++) {
+		int its = read_pid(list[i].path);
+
+		found = its && (!pid || its == pid);
+		if (found)
+			snprintf(path, PATH_MAX, "%s", list[i].path);
+	}
+	free(list);
+	return found;
+}
+
 /* The newest log in the default folder, of the process or of any (0). */
 static bool find_newest_log(int pid, char path[PATH_MAX])
 {
 	struct spill_log_path usual;
-	struct stat file, newest = {0};
-	bool found = false;
+	bool found;
 
 	if (!find_default_folder(&usual))
 		return false;
 	struct cli_pieces pieces = cli_pieces_find(usual.path);
-	for (size_t i = 0; i < pieces.count; i++) {
-		if (!has_name_of(pieces.paths[i], pid) || stat(pieces.paths[i], &file) ||
-		    (found && !is_newer(&file, &newest)))
-			continue;
-		int its = read_pid(pieces.paths[i]);
-		if (!its || (pid && its != pid))
-			continue;
-		found = true;
-		newest = file;
-		snprintf(path, PATH_MAX, "%s", pieces.paths[i]);
-	}
+	found = choose_newest(&pieces, pid, path);
 	cli_pieces_free(&pieces);
 	return found;
 }

@@ -1,0 +1,24 @@
+#include "thread.h"
+
+#include <signal.h>
+
+/* Enough for the vendor's calls and ours. Pages of the stack are only taken when touched. */
+#define STACK_BYTES (512ul << 10)
+
+bool spill_thread_start(pthread_t *thread, void *(*run)(void *unused))
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool made = false;
+	if (!pthread_attr_init(&attributes)) {
+		/* With much thread-local memory of libraries this stack can be too small. */
+		made = !pthread_attr_setstacksize(&attributes, STACK_BYTES) &&
+		       !pthread_create(thread, &attributes, run, NULL);
+		pthread_attr_destroy(&attributes);
+	}
+	made = made || !pthread_create(thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return made;
+}

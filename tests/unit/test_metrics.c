@@ -1,0 +1,231 @@
+/*
+ * The file of log.metrics: its text, when it is written, and a process that gets no thread. Each test
+ * is a process of its own. Readers and other programs are in tests/preload/test_metrics.py.
+ */
+#define SETUP make_folder
+#define TEARDOWN remove_folder
+#include "logtest.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "fake_clock.h"
+#include "ledger.h"
+#include "metrics.h"
+#include "metrics_text.h"
+
+/* The library's calls come here: no thread is made, and the test is the thread. */
+static unsigned threads_wanted;
+static bool thread_starts;
+static void *(*thread_body)(void *unused);
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *data)
+{
+	threads_wanted++;
+	thread_body = body;
+	*thread = pthread_self();
+	return thread_starts ? 0 : EAGAIN;
+}
+
+int pthread_detach(pthread_t thread)
+{
+	return 0;
+}
+
+#define SECOND SPILL_METRICS_PERIOD_NS
+
+static void open_metrics(void)
+{
+	static const struct spill_log_device device = {.name = "One \"\\", .uuid = "GPU-1", .bytes = 1000};
+	struct spill_policy policy;
+	spill_policy_default(&policy);
+	strcpy(policy.log_metrics, in_folder("x.prom"));
+	fake_clock_use(SECOND);
+	spill_metrics_open(
+	    &policy, &(struct spill_log_start){.backend = "cuda", .devices = &device, .device_count = 1});
+}
+
+static void allocate(uint64_t ptr)
+{
+	struct spill_allocation allocation = {.ptr = ptr, .bytes = 10, .held = {.device = 10}};
+	CHECK(spill_ledger_add(&allocation));
+	spill_metrics_look();
+}
+
+/* The sample of the first device that begins so; -1: there is no file. */
+static long long sample(const char *begin)
+{
+	size_t length;
+	if (access(in_folder("x.prom"), F_OK))
+		return -1;
+	char *text = read_all(in_folder("x.prom"), &length), *line = strstr(text, begin);
+	CHECK(line);
+	line = strstr(line, "} ");
+	CHECK(line);
+	long long value = strtoll(line + 2, NULL, 10);
+	free(text);
+	return value;
+}
+
+static long long allocations(void)
+{
+	return sample("\nspill_allocations_total{");
+}
+
+/* -- when -------------------------------------------------------------------------------------- */
+
+CHILD_TEST(without_a_thread_calls_write_it_once_a_second)
+{
+	open_metrics();
+	CHECK(allocations() == 0);
+	allocate(1);
+	CHECK(allocations() == 0); /* too soon */
+	fake_clock.ns += SECOND;
+	spill_metrics_look();
+	CHECK(allocations() == 1);
+	spill_metrics_look();
+	CHECK(threads_wanted == 6); /* with both kinds of stack; not without a change */
+	allocate(2);
+	spill_metrics_end();
+	CHECK(allocations() == 2 && sample("\nspill_process_running{") == 0);
+	allocate(3);
+	fake_clock.ns += 2 * SECOND;
+	allocate(4);
+	CHECK(allocations() == 2); /* that was the last one */
+}
+
+static unsigned files;
+
+/* The program changes something while the thread sleeps, the first three times. */
+static void change_while_it_sleeps(void)
+{
+	if (files < 3)
+		allocate(100 + files);
+	CHECK(allocations() == files); /* not in the file yet: it sleeps for the rest of the second */
+	files++;
+}
+
+CHILD_TEST(the_thread_ends_after_a_second_without_a_change)
+{
+	thread_starts = true;
+	open_metrics();
+	CHECK(threads_wanted == 1 && allocations() == -1);
+	fake_clock.on_sleep = change_while_it_sleeps;
+	thread_body(NULL);
+	CHECK(files == 4 && allocations() == 3);
+	CHECK(threads_wanted == 1); /* one served all */
+	CHECK(fake_clock.sleeps == 4 && fake_clock.slept_ns == 4 * SECOND);
+	allocate(1);
+	CHECK(threads_wanted == 2);
+}
+
+static void *(*second_body)(void *unused);
+
+static void change_and_end(void)
+{
+	allocate(1);
+	spill_metrics_end();
+	CHECK(allocations() == 1);
+}
+
+CHILD_TEST(the_end_of_the_process_is_not_overwritten)
+{
+	thread_starts = true;
+	open_metrics();
+	second_body = thread_body;
+	fake_clock.on_sleep = change_and_end;
+	second_body(NULL);
+	CHECK(sample("\nspill_process_running{") == 0);
+}
+
+static void end_in_a_vfork_child(void)
+{
+	pid_t child = vfork();
+	if (child == 0) {
+		spill_metrics_end();
+		syscall_exit(0);
+	}
+	CHECK(waitpid(child, NULL, 0) == child);
+}
+
+CHILD_TEST(the_end_of_a_vfork_child_is_not_ours)
+{
+	open_metrics();
+	end_in_a_vfork_child();
+	CHECK(sample("\nspill_process_running{") == 1);
+	fake_clock.ns += SECOND;
+	allocate(1);
+	CHECK(allocations() == 1);
+}
+
+CHILD_TEST(no_file_without_the_option)
+{
+	struct spill_policy policy;
+	spill_policy_default(&policy);
+	spill_metrics_open(&policy, &(struct spill_log_start){.backend = "cuda"});
+	allocate(1);
+	spill_metrics_end();
+	CHECK(threads_wanted == 0);
+}
+
+/* -- text -------------------------------------------------------------------------------------- */
+
+static char collected[1 << 20];
+static unsigned times_full;
+
+static void collect(struct spill_metrics_output *output)
+{
+	times_full++;
+	strcat(collected, output->text.buffer);
+	output->text = spill_text_begin(output->text.buffer, output->text.size);
+}
+
+static void compose(struct spill_metrics *metrics)
+{
+	static char buffer[2 * SPILL_METRICS_SAMPLE];
+	struct spill_metrics_output output = {spill_text_begin(buffer, sizeof(buffer)), collect};
+	metrics->mode = "spill";
+	metrics->backend = "cuda";
+	spill_metrics_compose(metrics, &output);
+	collect(&output);
+}
+
+static unsigned count(const char *part)
+{
+	unsigned found = 0;
+	for (const char *at = collected; (at = strstr(at, part)); at += strlen(part))
+		found++;
+	return found;
+}
+
+CHILD_TEST(names_are_escaped_and_plain)
+{
+	static struct spill_metrics metrics = {.program = "a\"b\\c\nd\x1b[\xff", .pid = 7, .devices = 1};
+	metrics.start_us = 1700000000000012;
+	metrics.totals[0].totals.away.moves_us = 2000003;
+	compose(&metrics);
+	CHECK(strstr(collected, "\nspill_process_running{program=\"a\\\"b\\\\c?d?[?\",pid=\"7\"} 0\n"));
+	CHECK(strstr(collected, "spill_process_start_time_seconds{") &&
+	      strstr(collected, "} 1700000000.000012\n"));
+	CHECK(strstr(collected, "\nspill_held_up_seconds_total{") && strstr(collected, "} 2.000003\n"));
+}
+
+/* The longest names on every device: the buffer is emptied in time, and nothing is cut. */
+CHILD_TEST(all_devices_fit)
+{
+	static struct spill_metrics metrics = {.devices = SPILL_DEVICES};
+	memset(metrics.program, '"', sizeof(metrics.program) - 1);
+	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
+		memset(metrics.device[i].name, '\\', sizeof(metrics.device[i].name) - 1);
+		memset(metrics.device[i].uuid, '"', sizeof(metrics.device[i].uuid) - 1);
+		metrics.device[i].bytes = metrics.device[i].limit = UINT64_MAX - 1;
+		metrics.totals[i].totals.live.device = UINT64_MAX - 1;
+	}
+	compose(&metrics);
+	CHECK(times_full > 2 * SPILL_DEVICES);
+	CHECK(count("\nspill_device_info{") == SPILL_DEVICES);
+	CHECK(count(",place=\"device\"} 18446744073709551614\n") == SPILL_DEVICES);
+	CHECK(count("\nspill_held_up_seconds_total{") == SPILL_DEVICES);
+	for (const char *line = collected; *line; line = strchr(line, '\n') + 1)
+		CHECK(*line == '#' || strncmp(line, "spill_", 6) == 0);
+}
