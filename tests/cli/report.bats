@@ -285,9 +285,9 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 
 @test "of several runs: what spilled and what was moved, of each and of all" {
 	run "$spill" report "$data/run.jsonl" "$data/moves.jsonl"
-	has_line "  -     exit               2           1    2.04 GiB           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
-	has "  -     exit               1           0           -    2.00 GiB    7.04 GiB "
-	[[ ${lines[4]} == "  sum  "*" 3           1    2.04 GiB    2.00 GiB  "* ]]
+	has_line "  -     exit               2           1    2.04 GiB           -           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
+	has "  -     exit               1           0    2.00 GiB      0.50 s    2.00 GiB    7.04 GiB "
+	[[ ${lines[4]} == "  sum  "*" 3           1    4.04 GiB      0.50 s    2.00 GiB  "* ]]
 	[ "$(json "$data/run.jsonl" "$data/moves.jsonl" | jq -c '.sum | [.promotions, .promoted_bytes]')" = "[1,2147483648]" ]
 }
 
