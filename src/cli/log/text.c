@@ -168,7 +168,7 @@ static void put_story(FILE *out, const struct spill_totals *totals, uint64_t run
 	if (story.away.moves_us)
 		spill_text_add(&text, "; ");
 	spill_story_cost(&text, &story);
-	fputs(buffer, out);
+	cli_fprintf(out, "%s", buffer);
 }
 
 static void print_exit(FILE *out, const struct spill_record_exit *end)
