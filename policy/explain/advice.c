@@ -39,7 +39,8 @@ static struct spill_word amount_of(uint64_t bytes)
 }
 
 /*
- * "host.limit = 12GiB (it is 10.00 GiB)". False: a larger limit is not enough, memory is missing.
+ * "host.limit = 12GiB at least (it is 10.00 GiB; more if …)". False: a larger limit is not enough,
+ * memory is missing.
  */
 static bool advise_raise(struct spill_text *text, const struct spill_record_oom *oom, const char *option)
 {
@@ -51,8 +52,9 @@ static bool advise_raise(struct spill_text *text, const struct spill_record_oom 
 	}
 	if (refusal->asked > refusal->room || refusal->held > UINT64_MAX - refusal->asked)
 		return false;
-	spill_text_format(text, "%s = %s (it is %s)", option, amount_of(refusal->held + refusal->asked).text,
-	                  spill_size(refusal->limit).text);
+	/* Enough for this one request. */
+	spill_text_format(text, "%s = %s at least (it is %s; more if the program goes on to ask)", option,
+	                  amount_of(refusal->held + refusal->asked).text, spill_size(refusal->limit).text);
 	return true;
 }
 
@@ -226,7 +228,19 @@ static uint64_t missing_bytes(const struct spill_record_oom *oom)
 	return spill_minus(oom->bytes, oom->free);
 }
 
-static void advise_less(struct spill_text *text, const struct spill_record_oom *oom)
+/* llama.cpp's own programs are named llama-server, llama-bench and so on. */
+static bool is_llama(const char *program)
+{
+	return program && !strncmp(program, "llama", 5);
+}
+
+void spill_advice_smaller(struct spill_text *text, const char *program)
+{
+	spill_text_format(text, "a smaller batch%s, or a shorter context length",
+	                  is_llama(program) ? ", model or -ngl" : " or model");
+}
+
+static void advise_less(struct spill_text *text, const struct spill_record_oom *oom, const char *program)
 {
 	uint64_t bytes = missing_bytes(oom);
 	size_t before;
@@ -236,10 +250,12 @@ static void advise_less(struct spill_text *text, const struct spill_record_oom *
 		                  spill_size(oom->total).text);
 		return;
 	}
-	if (bytes)
-		spill_text_format(text,
-		                  "; or %s less in use on the device (a smaller context, batch or -ngl)",
+	if (bytes) {
+		spill_text_format(text, "; or %s less in use on the device, to get past this request (",
 		                  spill_size(bytes).text);
+		spill_advice_smaller(text, program);
+		spill_text_add(text, ")");
+	}
 	before = text->length;
 	spill_text_add(text, bytes ? ": " : "; or less, for example ");
 	if (!add_holder(text, oom)) {
@@ -264,7 +280,8 @@ static void (*const advise[])(struct spill_text *text, const struct spill_record
     [SPILL_REFUSED_BY_OTHER] = advise_driver,
 };
 
-void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom, const char *problem)
+void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom, const char *program,
+                      const char *problem)
 {
 	if (oom->total && spill_oom_is_beyond(oom->bytes, oom->total)) {
 		spill_text_format(text,
@@ -283,5 +300,5 @@ void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oo
 	}
 	advise[spill_refused_by_of(oom->refused_by)](text, oom);
 	if (spill_oom_is_final(oom->refused_by))
-		advise_less(text, oom);
+		advise_less(text, oom, program);
 }

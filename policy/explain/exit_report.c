@@ -3,8 +3,9 @@
 #include <inttypes.h>
 
 #include "stderr_block.h"
+#include "words.h"
 
-/* "llama-server: ended (exit); up to 2.04 GiB was in host memory (…); 1 out of memory" */
+/* "llama-server: ended (exit); up to 2.04 GiB was in host memory (…); 1 refused as …" */
 static void put_end_line(struct spill_block *block, const struct spill_report_process *process,
                          const char *how)
 {
@@ -14,7 +15,11 @@ static void put_end_line(struct spill_block *block, const struct spill_report_pr
 	spill_block_put(block, "%s: ended (%s); ", spill_block_name(process->program).text,
 	                spill_block_name(how).text);
 	spill_block_story(block, process);
-	spill_block_put(block, "; %" PRIu64 " out of memory", totals->ooms);
+	if (totals->ooms)
+		spill_block_put(block,
+		                "; %" PRIu64 " refused as out of memory, with those of oom.honest_first, "
+		                "which are asked again",
+		                totals->ooms);
 	spill_block_end(block);
 }
 
@@ -38,9 +43,10 @@ static void put_where_line(struct spill_block *block, const struct spill_totals 
 static void put_why_line(struct spill_block *block, const struct spill_bytes_by_reason *why)
 {
 	const struct {
-		const char *reason;
+		enum spill_reason reason;
 		uint64_t bytes;
-	} parts[] = {{"the device was full", why->oom}, {"a limit", why->limit}, {"a rule", why->rule}};
+	} parts[] = {
+	    {SPILL_REASON_OOM, why->oom}, {SPILL_REASON_LIMIT, why->limit}, {SPILL_REASON_RULE, why->rule}};
 	const char *before = "  why: ";
 
 	if (!(why->oom | why->limit | why->rule))
@@ -49,18 +55,21 @@ static void put_why_line(struct spill_block *block, const struct spill_bytes_by_
 	for (unsigned i = 0; i < 3; i++) {
 		if (!parts[i].bytes)
 			continue;
-		spill_block_put(block, "%s%s %s", before, parts[i].reason, spill_size(parts[i].bytes).text);
+		spill_block_put(block, "%s%s %s", before, spill_size(parts[i].bytes).text,
+		                spill_reason_words(spill_reason_name(parts[i].reason)));
 		before = ", ";
 	}
 	spill_block_end(block);
 }
 
-static void put_avoided_line(struct spill_block *block, const struct spill_totals *totals)
+static void put_fit_line(struct spill_block *block, const struct spill_report_process *process)
 {
-	spill_block_line(block,
-	                 "  avoided by: at most %s less in use at once (a smaller context, batch or -ngl); "
-	                 "spill report has it by device, caller and rule",
-	                 spill_size(totals->away.peak).text);
+	spill_block_begin(block);
+	spill_block_put(block, "  to fit: at most %s less in use at once (",
+	                spill_size(process->totals->away.peak).text);
+	spill_advice_smaller(&block->text, process->program);
+	spill_block_put(block, "); spill report has it by device, caller and rule");
+	spill_block_end(block);
 }
 
 static void put_bytes_line(struct spill_block *block, const char *what, const struct spill_bytes *bytes)
@@ -111,7 +120,7 @@ size_t spill_exit_report(const struct spill_report_process *process, const char 
 	if (totals->spills || totals->demotions) {
 		put_where_line(&block, totals);
 		put_why_line(&block, why);
-		put_avoided_line(&block, totals);
+		put_fit_line(&block, process);
 	}
 	put_totals_line(&block, totals);
 	spill_block_log(&block, process);

@@ -24,7 +24,7 @@ static void put_what_line(struct spill_block *block, const struct spill_report_p
 }
 
 /*
- * "spilled before: up to 2.04 GiB was in host memory (…); moves held the program up for 0.30 s, 2 %"
+ * "spilled before: up to 2.04 GiB was in host memory (…); moves held the program up for 0.30 s, …"
  * "  2.04 GiB host, in 3 of 12 allocations; 1.00 GiB moved to the host to make room"
  */
 static void put_spilled_lines(struct spill_block *block, const struct spill_report_process *process)
@@ -95,8 +95,8 @@ static void put_device_line(struct spill_block *block, const struct spill_record
 
 	if (oom->total)
 		spill_block_line(block,
-		                 "  device %u: %s free of %s; %s held by this process, %s by others, "
-		                 "contexts and code",
+		                 "  device %u: %s free of %s; %s held by this process; "
+		                 "%s " SPILL_HELD_BY_OTHERS,
 		                 oom->device >= 0 ? (unsigned)oom->device : 0, spill_size(oom->free).text,
 		                 spill_size(oom->total).text, spill_size(oom->ours).text,
 		                 spill_size(spill_minus(used, oom->ours)).text);
@@ -138,12 +138,13 @@ static void put_tried_line(struct spill_block *block, const struct spill_record_
 	spill_block_end(block);
 }
 
-static void put_help_line(struct spill_block *block, const struct spill_record_oom *oom, const char *problem)
+static void put_help_line(struct spill_block *block, const struct spill_report_process *process,
+                          const struct spill_record_oom *oom)
 {
 	char advice[ADVICE];
 	struct spill_text text = spill_text_begin(advice, sizeof(advice));
 
-	spill_advice_oom(&text, oom, problem);
+	spill_advice_oom(&text, oom, process->program, process->problem);
 	spill_block_begin(block);
 	spill_block_put(block, "  what would have helped: ");
 	spill_text_plain(&block->text, advice);
@@ -163,7 +164,7 @@ static void write_report(struct spill_block *block, const struct spill_report_pr
 	put_device_line(block, oom);
 	put_refused_line(block, oom);
 	put_tried_line(block, oom);
-	put_help_line(block, oom, process->problem);
+	put_help_line(block, process, oom);
 	spill_block_log(block, process);
 }
 

@@ -55,10 +55,22 @@ size_t spill_end_line(const struct spill_report_process *process, char *buffer, 
 struct spill_word spill_sums(const struct spill_bytes *sums);
 
 /*
- * The end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use …"
- * (advice.c). `problem`: as in struct spill_report_process.
+ * The end of a sentence: "host.limit = 12GiB at least (…); or 1.04 GiB less in use …" (advice.c).
+ * `program` may be NULL; `problem`: as in struct spill_report_process.
  */
-void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom, const char *problem);
+void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom, const char *program,
+                      const char *problem);
+
+/* "a smaller batch or model, or a shorter context length". `program` may be NULL. */
+void spill_advice_smaller(struct spill_text *text, const char *program);
+
+/*
+ * "134.42 GiB " SPILL_HELD_BY_OTHERS: all of the device that is neither free nor the program's own
+ * allocations. The driver does not tell these parts apart.
+ */
+#define SPILL_HELD_BY_OTHERS \
+	"held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi " \
+	"shows whose)"
 
 /*
  * What refused: "host.limit (rule default): 8.00 GiB allowed, 6.00 GiB in use, 3.00 GiB more asked"

@@ -33,7 +33,7 @@ void spill_block_line(struct spill_block *block, const char *format, ...)
  */
 struct spill_word spill_block_name(const char *name);
 
-/* "up to 2.04 GiB was in host memory (…); moves held the program up for 0.30 s, 2 %" */
+/* "up to 2.04 GiB was in host memory (…); moves held the program up for 0.30 s, …" */
 void spill_block_story(struct spill_block *block, const struct spill_report_process *process);
 
 /* Adds the path of the log, or a part of it. */

@@ -23,12 +23,27 @@ const char *spill_move_name(enum spill_move_kind move)
 const char *spill_reason_name(enum spill_reason reason)
 {
 	static const char *const names[] = {
-#define X(id, word) [SPILL_REASON_##id] = (word),
+#define X(id, word, people) [SPILL_REASON_##id] = (word),
 	    SPILL_REASONS(X)
 #undef X
 	};
 
 	return names[reason];
+}
+
+const char *spill_reason_words(const char *word)
+{
+	static const char *const words[] = {
+#define X(id, word, people) [SPILL_REASON_##id] = (people),
+	    SPILL_REASONS(X)
+#undef X
+	};
+
+	for (unsigned i = 0; word && i < SPILL_REASONS_COUNT; i++) {
+		if (!strcmp(word, spill_reason_name((enum spill_reason)i)))
+			return words[i];
+	}
+	return word;
 }
 
 enum spill_place spill_step_place(enum spill_step step)

@@ -74,23 +74,26 @@ enum spill_move_kind {
 	// clang-format on
 };
 
-/* THE list of reasons of alloc, free and move lines. docs/log-format.md explains each of them. */
+/*
+ * THE list of reasons of alloc, free and move lines, with the words of reports. `free` is a
+ * promotion's there. docs/log-format.md explains each of them.
+ */
 #define SPILL_REASONS(X) \
-	X(FITS, "fits") \
-	X(OOM, "oom") \
-	X(LIMIT, "limit") \
-	X(RULE, "rule") \
-	X(ASKED, "asked") \
-	X(FREE, "free") \
-	X(CONTEXT, "context") \
-	X(RESET, "reset") \
-	X(ROOM, "room") \
-	X(RESERVE, "reserve") \
-	X(EXCHANGE, "exchange") \
-	X(USE, "use")
+	X(FITS, "fits", "because it fitted") \
+	X(OOM, "oom", "because the card was full") \
+	X(LIMIT, "limit", "because of device.limit or a rule's cap") \
+	X(RULE, "rule", "because of a rule's place") \
+	X(ASKED, "asked", "because the program asked for it") \
+	X(FREE, "free", "because there was room again") \
+	X(CONTEXT, "context", "because its context ended") \
+	X(RESET, "reset", "because its device was reset") \
+	X(ROOM, "room", "for a call that needs room") \
+	X(RESERVE, "reserve", "to keep device.reserve free") \
+	X(EXCHANGE, "exchange", "for newer memory") \
+	X(USE, "use", "for memory that was used next")
 
 enum spill_reason {
-#define X(id, word) SPILL_REASON_##id,
+#define X(id, word, people) SPILL_REASON_##id,
 	// clang-format off
 	SPILL_REASONS(X)
 #undef X
@@ -109,6 +112,9 @@ const char *spill_memory_name(enum spill_memory memory);
 
 const char *spill_move_name(enum spill_move_kind move);
 const char *spill_reason_name(enum spill_reason reason);
+
+/* "because the card was full". Of a log's word; a word that is not in the list is returned. */
+const char *spill_reason_words(const char *word);
 
 /* pre: not OTHER, which has many words. NONE has no word: NULL. */
 const char *spill_refused_by_name(enum spill_refused_by by);

@@ -3,7 +3,7 @@ load help.bash
 @test "a run, line by line" {
 	run "$spill" log "$data/run.jsonl"
 	ends_with 0
-	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000"
+	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13.0"
 	has_line "  device 0: NVIDIA H200, 140.40 GiB"
 	has_line "  policy: device.limit = 4GiB (environment)"
 	has_not "spill.mode"
@@ -14,7 +14,7 @@ load help.bash
 	has "refused by host.limit; free 1.00 MiB of 8.00 GiB; live 6.00 GiB device, 2.04 GiB host"
 	has "; largest: 7.04 GiB #2 libggml-cuda.so+0x1a2b"
 	has "   14.000000  free  #2      7.04 GiB  split  device 0  cuMemFree_v2  prog+0x2  free  1.5 ms"
-	has "end (exit): 1 of 2 allocations spilled, in all 2.04 GiB host; 1 out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
+	has "end (exit): 1 of 2 allocations placed off the card, in all 2.04 GiB host; 1 out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
 	has_not "no exit line"
 }
 
@@ -70,7 +70,7 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 @test "which rank of a job it was" {
 	sed '1s/"program"/"rank":{"SLURM_PROCID":"3","OMPI_COMM_WORLD_RANK":"5"},"program"/' "$data/run.jsonl" >rank.jsonl
 	run "$spill" log rank.jsonl
-	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000, OMPI_COMM_WORLD_RANK=5, SLURM_PROCID=3"
+	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13.0, OMPI_COMM_WORLD_RANK=5, SLURM_PROCID=3"
 }
 
 @test "an out of memory names its rule, and what would be there of mode = observe" {

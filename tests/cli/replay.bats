@@ -102,8 +102,8 @@ sums_of() {
 	has_line "             1    2.00 GiB    1.00 GiB  libggml-cuda.so+0x1"
 	has_line "             1    2.00 GiB    2.00 GiB  kv"
 	has_line "             2    2.00 GiB    2.00 GiB  device -> host, kv, libkv.so+0x7"
-	has_line "  0           4.00 GiB    4.00 GiB    3.00 GiB           -    4.00 GiB    3.00 GiB           -  GPU"
-	has_line "  0           4.00 GiB    7.00 GiB    4.00 GiB    3.00 GiB           -           -           -           -  deficit 4.00 GiB"
+	has_line "  0           4.00 GiB    4.00 GiB    3.00 GiB             -    4.00 GiB    3.00 GiB            -  GPU"
+	has_line "  0           4.00 GiB    7.00 GiB    4.00 GiB    3.00 GiB           -           -           -           -  no: 4.00 GiB missing"
 	query='.runs[0] | [.fits, .elsewhere.allocs, .elsewhere.bytes, .spilled.host_bytes, .peak.device_bytes, (.list // "none")]'
 	[ "$(json a.jsonl --vram 4GiB)" = '[true,2,4294967296,3221225472,4294967296,"none"]' ]
 }
@@ -113,7 +113,7 @@ sums_of() {
 	run_of alloc:1:3072 alloc:2:2048 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	has_line "             1    3.00 GiB  device -> moved out"
-	has_line "  moved to host  1.00 GiB in 1 move: oom 1.00 GiB"
+	has_line "  moved to host  1.00 GiB in 1 move: 1.00 GiB because the card was full"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm
 	has_line "             1    2.00 GiB  device -> managed"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm,managed

@@ -54,7 +54,7 @@ class PostMortem(ScriptCase):
         lines += [f"spill:     {size(together(caller))}  {caller['caller']}  in {caller['count']} "
                   f"allocation{'' if caller['count'] == 1 else 's'}: {sums(caller)}" for caller in oom["callers"]]
         lines += [f"spill:   device {oom['dev']}: {size(oom['free'])} free of {size(oom['total'])}; {size(oom['ours'])} held by this "
-                  f"process, {size(used - oom['ours'])} by others, contexts and code"]
+                  f"process; {size(used - oom['ours'])} held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows whose)"]
         refused = f"spill:   refused by {oom['refused_by']} (rule {oom['rule']})"
         if "refusal" in oom:
             refused += ": {} allowed, {} in use, {} more asked".format(*(size(oom["refusal"][key]) for key in ("limit", "held", "asked")))
@@ -91,7 +91,7 @@ class PostMortem(ScriptCase):
         done = self.script("retain:0 alloc:a:4m:2 alloc:b:2m:1 free:b alloc:c:2m:1 alloc:d:4m:9", SPILL_HOST_LIMIT="9MiB",
                            SPILL_SIM_CONTEXT="1MiB")
         oom, = self.ooms()
-        story = "up to 8.00 MiB was in host memory (18.00 MiB wanted, 10.00 MiB on the card)\nspill:     8.00 MiB host, in 2 of 6 allocations"
+        story = "up to 8.00 MiB was in host memory; at most 18.00 MiB was wanted at once, and at most 10.00 MiB was on the card\nspill:     8.00 MiB host, in 2 of 6 allocations"
         self.assertEqual("\n".join(self.block(done)), "\n".join(self.expected(oom, story)))
         self.assertEqual((oom["ours"], oom["total"] - oom["free"] - oom["ours"]), (10 * MIB, 2 * MIB))
         self.check_groups(self.records(), 1, 2)
@@ -107,7 +107,7 @@ class PostMortem(ScriptCase):
         self.assertIn("spill:   this process holds 16.00 MiB device (12.00 MiB on other devices); by place: device 4.00 MiB in 1; by caller:",
                       lines)
         self.assertFalse([line for line in lines if line.endswith("  others")])
-        self.assertRegex(lines[-2], r"2\.00 MiB less in use on the device .*: script\+0x[0-9a-f]+ holds 4\.00 MiB in one piece$")
+        self.assertRegex(lines[-2], r"2\.00 MiB less in use on the device, to get past this request .*: script\+0x[0-9a-f]+ holds 4\.00 MiB in one piece$")
 
     def test_all_is_on_other_devices(self):
         done = self.script("retain:0 alloc:a:6m:2 retain:1 alloc:b:20m", SPILL_OOM_CHAIN="", SPILL_SIM_DEVICES="2")
@@ -123,7 +123,7 @@ class PostMortem(ScriptCase):
             return self.script("retain:0 alloc:a:4m:3 alloc:b:8m", **MOVED, SPILL_HOST_LIMIT=limit, SPILL_OOM_CHAIN="host, demote")
         lines = self.block(run("3MiB"))
         self.assertIn("spill:   refused by host.limit (rule default): 3.00 MiB allowed, 0 B in use, 8.00 MiB more asked", lines)
-        self.assertIn("what would have helped: host.limit = 8MiB (it is 3.00 MiB)", lines[-2])
+        self.assertIn("what would have helped: host.limit = 8MiB at least (it is 3.00 MiB; more if the program goes on to ask)", lines[-2])
         self.good(run("8MiB"))
 
     def test_by_log_stderr(self):
@@ -166,7 +166,7 @@ class PostMortem(ScriptCase):
         """With what the block says would have helped, nothing is out of memory; with a MiB less it is again."""
         done = self.script(words, **limits)
         help_line, = [line for line in self.block(done) if "would have helped" in line]
-        amount = re.search(rf"helped: {option} = (\d+)MiB \(it is", help_line)
+        amount = re.search(rf"helped: {option} = (\d+)MiB at least \(it is", help_line)
         self.assertTrue(amount, help_line)
         for less, surfaced in ((0, 0), (1, 1)):
             self.log.unlink()
@@ -214,8 +214,9 @@ class Ending(ScriptCase):
         self.assertEqual(self.totals(block), run["totals"])
         self.assertEqual((run["differences"], run["how"]), ([], how))
         self.assertRegex(block, rf"^spill: \w+: ended \({how}\); ")
-        self.assertIn(f"; {run['story']['size']}; ", block)
-        self.assertIn(run["story"]["cost"], block)
+        story = "; ".join(filter(None, (run["story"]["size"], run["story"]["cost"])))
+        refused = f"; {run['totals']['ooms']} refused as out of memory, " if run["totals"]["ooms"] else "\n"
+        self.assertIn(f"; {story}{refused}", block)
         self.assertTrue(block.endswith(f"spill:   log {self.log}\n"))
         self.assertTrue(done.stderr.endswith(block), "it is the last that is told")
         return block, run
@@ -225,8 +226,8 @@ class Ending(ScriptCase):
         totals = run["totals"]
         self.assertGreater(min(totals[name] for name in ("allocs", "frees", "spills")), 0)
         by_reason = {row["name"]: row["spilled"] for row in run["by_reason"] if row["spilled"]}
-        words = {"oom": "the device was full", "limit": "a limit", "rule": "a rule"}
-        self.assertIn("spill:   why: " + ", ".join(f"{words[name]} {size(by_reason[name])}" for name in words if name in by_reason) + "\n", block)
+        words = {"oom": "because the card was full", "limit": "because of device.limit or a rule's cap", "rule": "because of a rule's place"}
+        self.assertIn("spill:   why: " + ", ".join(f"{size(by_reason[name])} {words[name]}" for name in words if name in by_reason) + "\n", block)
 
     def test_with_moves(self):
         block, run = self.check_end(self.script(self.WORDS, SPILL_LOG_STDERR="all", **MOVED), "exit")
@@ -253,7 +254,7 @@ class Ending(ScriptCase):
 
     def test_without_a_log(self):
         block, = self.endings(self.script(self.WORDS, SPILL_LOG_STDERR="all", SPILL_LOG="off").stderr)
-        self.assertIn(" was in host memory (", block)
+        self.assertIn(" was in host memory; at most ", block)
         self.assertTrue(block.endswith("spill:   no log is written (log.path, log.level)\n"))
 
     def test_killed(self):

@@ -71,7 +71,7 @@ class Lines(ScriptCase):
         self.assertRegex(second, r"^spill: script: now 6.00 MiB is off the card \(1.00 MiB when last told\); expect lower speed; log ")
         self.assertRegex(third, r"^spill: script: now 26.00 MiB is off the card \(6.00 MiB when last told\)")
         self.assertEqual(end, f"spill: script: {run['story']['size']}; log {self.log}")
-        self.assertTrue(run["story"]["size"].startswith("up to 46.00 MiB was in host memory ("), end)
+        self.assertTrue(run["story"]["size"].startswith("up to 46.00 MiB was in host memory; "), end)
 
     def test_never_more_than_five(self):
         steps = " ".join(f"alloc:{name}:{size}" for name, size in zip("bcdefgh", ("64k", "256k", "1m", "4m", "16m", "64m", "256m")))
@@ -96,7 +96,7 @@ class Lines(ScriptCase):
 
     def test_without_a_log(self):
         *_, end = self.lines("alloc:a:4m:5", SPILL_LOG="off")
-        self.assertRegex(end, r"^spill: script: up to 8.00 MiB was in host memory \(20.00 MiB wanted, 12.00 MiB on the card\)$")
+        self.assertRegex(end, r"^spill: script: up to 8.00 MiB was in host memory; at most 20.00 MiB was wanted at once, and at most 12.00 MiB was on the card$")
 
 
 class Same(ScriptCase):

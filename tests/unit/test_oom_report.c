@@ -75,9 +75,9 @@ TEST(the_whole_block)
 	    buffer,
 	    "spill: llama-server: out of memory: 3.00 GiB of device 0 asked by libggml-cuda.so+0x1a2b "
 	    "(cudaMalloc)\n"
-	    "spill:   spilled before: up to 3.00 GiB was in host memory (10.00 GiB wanted, 8.00 GiB on the "
-	    "card); "
-	    "moves held the program up for 0.30 s, 2 %\n"
+	    "spill:   spilled before: up to 3.00 GiB was in host memory; at most 10.00 GiB was wanted at "
+	    "once, and at most 8.00 GiB was on the card, at different moments; "
+	    "moves held the program up for 0.30 s, 2 % of the 15.0 s\n"
 	    "spill:     2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to make room\n"
 	    "spill:   this process holds 8.00 GiB device, 2.00 GiB host (3.00 GiB on other devices); by "
 	    "place: split 5.00 GiB in 1, "
@@ -85,14 +85,16 @@ TEST(the_whole_block)
 	    "spill:     6.00 GiB  libggml-cuda.so+0x1a2b  in 3 allocations: 4.00 GiB device, 2.00 GiB host\n"
 	    "spill:     512.00 MiB  libfoo.so+0x10  in 1 allocation: 512.00 MiB device\n"
 	    "spill:     512.00 MiB  others\n"
-	    "spill:   device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by "
-	    "others, contexts and code\n"
+	    "spill:   device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process; 2.00 GiB held "
+	    "by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows "
+	    "whose)\n"
 	    "spill:   refused by host.limit (rule default): 4.00 GiB allowed, 2.00 GiB in use, 3.00 GiB more "
 	    "asked\n"
 	    "spill:   tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit, host: host.limit\n"
-	    "spill:   what would have helped: host.limit = 5GiB (it is 4.00 GiB); or 2.00 GiB less in use on "
-	    "the device (a smaller context, batch or -ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in 3 "
-	    "allocations\n"
+	    "spill:   what would have helped: host.limit = 5GiB at least (it is 4.00 GiB; more if the "
+	    "program goes on to ask); or 2.00 GiB less in use on the device, to get past this request (a "
+	    "smaller batch, model or -ngl, or a shorter context length): libggml-cuda.so+0x1a2b holds "
+	    "6.00 GiB in 3 allocations\n"
 	    "spill:   log /home/me/llama-server-4711.jsonl\n");
 }
 
@@ -109,8 +111,8 @@ TEST(what_there_is_not_is_not_told)
 	            "spill:   this process holds nothing\n"
 	            "spill:   refused by driver (rule ?)\n"
 	            "spill:   what would have helped: a place for memory that does not fit: none was tried "
-	            "(oom.chain, over in a rule); or 1 B less in use on the device (a smaller context, "
-	            "batch or -ngl)\n"
+	            "(oom.chain, over in a rule); or 1 B less in use on the device, to get past this "
+	            "request (a smaller batch or model, or a shorter context length)\n"
 	            "spill:   no log is written (log.path, log.level)\n");
 }
 
@@ -121,7 +123,7 @@ TEST(what_others_have_of_the_device)
 
 	oom.ours = 9 * GIB;
 	told(&oom);
-	assert_non_null(strstr(buffer, "9.00 GiB held by this process, 0 B by others"));
+	assert_non_null(strstr(buffer, "9.00 GiB held by this process; 0 B held by other programs"));
 }
 
 static unsigned lines(void)
@@ -246,15 +248,17 @@ TEST(the_end)
 
 	assert_string_equal(
 	    ended(&all, (struct spill_bytes_by_reason){.oom = GIB, .limit = GIB / 2, .rule = GIB / 2}),
-	    "spill: llama-server: ended (exit); up to 3.00 GiB was in host or managed memory (6.00 GiB "
-	    "wanted, 4.00 GiB on the card); moves held the program up for 0.02 s, 1 %; 1 out of "
-	    "memory\n"
+	    "spill: llama-server: ended (exit); up to 3.00 GiB was in host or managed memory; at most "
+	    "6.00 GiB was wanted at once, and at most 4.00 GiB was on the card, at different moments; moves "
+	    "held the program up for 0.02 s, 1 % of the 4.0 s; 1 refused as out of memory, with those of "
+	    "oom.honest_first, which are asked again\n"
 	    "spill:   placed there: 2.00 GiB host, 7 B managed in 3 of 12 allocations; moved to the host "
 	    "1.00 GiB in 2 moves, moved back 512.00 MiB in 1 move\n"
-	    "spill:   why: the device was full 1.00 GiB, a limit 512.00 MiB, a rule 512.00 MiB\n"
-	    "spill:   avoided by: at most 3.00 GiB less in use at once (a smaller context, batch or -ngl); "
-	    "spill "
-	    "report has it by device, caller and rule\n"
+	    "spill:   why: 1.00 GiB because the card was full, 512.00 MiB because of device.limit or a "
+	    "rule's "
+	    "cap, 512.00 MiB because of a rule's place\n"
+	    "spill:   to fit: at most 3.00 GiB less in use at once (a smaller batch, model or -ngl, or a "
+	    "shorter context length); spill report has it by device, caller and rule\n"
 	    "spill:   allocs 12, frees 11, spills 3, ooms 1, demotions 2, promotions 1, demoted_bytes "
 	    "1073741824, "
 	    "promoted_bytes 536870912\n"
@@ -270,7 +274,7 @@ TEST(the_end_without_a_spill)
 	struct spill_totals none = {.allocs = 2};
 
 	assert_string_equal(ended(&none, (struct spill_bytes_by_reason){0}),
-	                    "spill: llama-server: ended (exit); nothing was in host memory; 0 out of memory\n"
+	                    "spill: llama-server: ended (exit); nothing was in host memory\n"
 	                    "spill:   allocs 2, frees 0, spills 0, ooms 0, demotions 0, promotions 0, "
 	                    "demoted_bytes 0, promoted_bytes "
 	                    "0\n"
@@ -282,9 +286,11 @@ TEST(the_end_without_a_spill)
 	none.demotions = 1;
 	none.demoted = 5;
 	none.away = (struct spill_away){.peak = 4, .wanted = 9, .moves_us = 1};
-	assert_non_null(strstr(ended(&none, (struct spill_bytes_by_reason){0}),
-	                       "ended (exit); up to 4 B was in host memory (9 B wanted, 0 B on the card); "
-	                       "moves held the program up for less than 0.01 s, less than 1 %; 0"));
+	assert_non_null(
+	    strstr(ended(&none, (struct spill_bytes_by_reason){0}),
+	           "ended (exit); up to 4 B was in host memory; at most 9 B was wanted at once, and "
+	           "at most 0 B was on the card, at different moments; moves held the program up "
+	           "for less than 0.01 s, less than 1 % of the 4.0 s\n"));
 	assert_null(strstr(buffer, "why"));
 	assert_non_null(strstr(buffer, "at most 4 B less in use"));
 }
@@ -299,15 +305,20 @@ TEST(the_last_line)
 	size_t length = spill_end_line(&end, buffer, sizeof(buffer));
 	assert_int_equal(length, strlen(buffer));
 	assert_string_equal(buffer,
-	                    "spill: llama-server: up to 3.00 GiB was in host memory (10.00 GiB wanted, "
-	                    "8.00 GiB on the card); moves held the program up for 0.30 s, 2 %; log "
+	                    "spill: llama-server: up to 3.00 GiB was in host memory; at most 10.00 GiB was "
+	                    "wanted at once, and at most 8.00 GiB was on the card, at different moments; "
+	                    "moves held the program up for 0.30 s, 2 % of the 15.0 s; log "
 	                    "/tmp/a.jsonl\n");
 	run.away.moves_us = 0;
 	end.log = "";
 	spill_end_line(&end, buffer, sizeof(buffer));
 	assert_string_equal(buffer,
-	                    "spill: llama-server: up to 3.00 GiB was in host memory (10.00 GiB wanted, "
-	                    "8.00 GiB on the card)\n");
+	                    "spill: llama-server: up to 3.00 GiB was in host memory; at most 10.00 GiB was "
+	                    "wanted at once, and at most 8.00 GiB was on the card, at different moments\n");
+	/* Peaks of one moment, which add up. */
+	run.peak.device = 7 * GIB;
+	spill_end_line(&end, buffer, sizeof(buffer));
+	assert_null(strstr(buffer, "moments"));
 	run.away = (struct spill_away){.wanted = GIB};
 	assert_int_equal(spill_end_line(&end, buffer, sizeof(buffer)), 0);
 }
@@ -326,20 +337,25 @@ TEST(what_moves_cost)
 {
 	assert_string_equal(cost(0, 1000000, false), "");
 	assert_string_equal(cost(4999, 1000000, false),
-	                    "moves held the program up for less than 0.01 s, less than 1 %");
-	assert_string_equal(cost(5000, 1000000, false), "moves held the program up for 0.01 s, 1 %");
+	                    "moves held the program up for less than 0.01 s, less than 1 % of the 1.0 s");
+	assert_string_equal(cost(5000, 1000000, false),
+	                    "moves held the program up for 0.01 s, 1 % of the 1.0 s");
 	assert_string_equal(cost(61 * 1000000ull, 122 * 1000000ull, true),
-	                    "moves held the program up for at least 61.00 s, 50 %");
+	                    "moves held the program up for at least 61.00 s, 50 % of the 122.0 s");
+	assert_string_equal(cost(20000, 400000, false),
+	                    "moves held the program up for 0.02 s, 5 % of the 0.40 s");
+	/* Too short for a share. */
+	assert_string_equal(cost(1000, 4999, false), "moves held the program up for less than 0.01 s");
 	assert_string_equal(cost(20000, 0, false), "moves held the program up for 0.02 s");
 }
 
-static const char *problem; /* of a refused policy */
+static const char *problem, *program; /* of a refused policy; the program's name */
 
 static const char *advice(const struct spill_record_oom *oom)
 {
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
-	spill_advice_oom(&text, oom, problem);
+	spill_advice_oom(&text, oom, program, problem);
 	return buffer;
 }
 
@@ -354,9 +370,10 @@ TEST(by_what_refused)
 	struct spill_record_oom oom = example();
 
 	/* Exact, so that it works when it is copied; and none that would not do. */
-	begins(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB); or 2.00 GiB less in use");
+	begins(advice(&oom), "host.limit = 5GiB at least (it is 4.00 GiB; more if the program goes on to "
+	                     "ask); or 2.00 GiB less in use");
 	oom.refusal.held++;
-	begins(advice(&oom), "host.limit = 5121MiB (it is 4.00 GiB);");
+	begins(advice(&oom), "host.limit = 5121MiB at least (it is 4.00 GiB;");
 	oom.refusal.room = GIB;
 	begins(advice(&oom),
 	       "2.00 GiB more free memory of the host: a larger host.limit alone is not enough;");
@@ -381,6 +398,20 @@ TEST(by_what_refused)
 	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
 	oom.refused_by = "stream capture";
 	begins(advice(&oom), "the allocation before the capture begins");
+}
+
+/* -ngl is an option of llama.cpp's programs, and of no other. */
+TEST(words_of_the_program)
+{
+	struct spill_record_oom oom = example();
+
+	program = "llama-bench";
+	assert_non_null(
+	    strstr(advice(&oom), "(a smaller batch, model or -ngl, or a shorter context length)"));
+	program = "whisper-cli";
+	assert_non_null(strstr(advice(&oom), "(a smaller batch or model, or a shorter context length)"));
+	program = NULL;
+	assert_null(strstr(advice(&oom), "-ngl"));
 }
 
 TEST(of_what_nothing_can_hold)
@@ -408,17 +439,17 @@ TEST(by_what_refused_on_the_device)
 	oom.free = 8 * GIB;
 	oom.refusal =
 	    (struct spill_refusal){.limit = 6 * GIB, .held = 5 * GIB, .asked = 3 * GIB, .room = 8 * GIB};
-	begins(advice(&oom),
-	       "device.limit = 8GiB (it is 6.00 GiB), or a place for memory above it (oom.chain); or "
-	       "2.00 GiB less in use on the device");
+	begins(advice(&oom), "device.limit = 8GiB at least (it is 6.00 GiB; more if the program goes on to "
+	                     "ask), or a place for memory above it (oom.chain); or "
+	                     "2.00 GiB less in use on the device");
 	oom.refusal.room = GIB; /* the device itself has no more */
 	begins(advice(&oom), "a place for memory above it (oom.chain); or 2.00 GiB less");
 	oom.refused_by = "rule.cap";
 	oom.rule = "mine";
 	begins(advice(&oom), "an over = PLACE for memory above it (rule mine)");
 	oom.refusal.room = 8 * GIB;
-	begins(advice(&oom),
-	       "cap = 8GiB (it is 6.00 GiB), or an over = PLACE for memory above it (rule mine)");
+	begins(advice(&oom), "cap = 8GiB at least (it is 6.00 GiB; more if the program goes on to ask), or "
+	                     "an over = PLACE for memory above it (rule mine)");
 	oom.refusal.asked = 0;
 	begins(advice(&oom), "a larger cap of the rule, or an over = PLACE for memory above it (rule mine)");
 	oom.refused_by = "rule.place";
@@ -479,18 +510,22 @@ TEST(who_holds_most)
 
 	oom.by_caller[0].count = 1;
 	oom.top[0].bytes *= 4; /* another device's for the most part */
-	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	assert_non_null(
+	    strstr(advice(&oom), "context length): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
 	oom.by_caller[0].name = NULL;
-	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds"));
+	assert_non_null(strstr(advice(&oom), "context length): libggml-cuda.so+0x1a2b holds"));
 	oom.top[0].bytes /= 4;
 	oom.callers = 0; /* as the first logs were */
-	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	assert_non_null(
+	    strstr(advice(&oom), "context length): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
 	oom.bytes = oom.total + 1; /* no less in use would make room for it */
 	assert_string_equal(
 	    advice(&oom),
-	    "host.limit = 5GiB (it is 4.00 GiB); or less asked at once: all of the device is 8.00 GiB");
+	    "host.limit = 5GiB at least (it is 4.00 GiB; more if the program goes on to ask); or less asked "
+	    "at once: all of the device is 8.00 GiB");
 	oom.bytes = oom.free; /* the device has room: less in use is of use for the host */
 	assert_non_null(strstr(advice(&oom), "; or less, for example libggml-cuda.so+0x1a2b holds"));
 	oom.holders = 0;
-	assert_string_equal(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB)");
+	assert_string_equal(
+	    advice(&oom), "host.limit = 5GiB at least (it is 4.00 GiB; more if the program goes on to ask)");
 }

@@ -259,6 +259,18 @@ struct spill_word cli_seconds(uint64_t us)
 	return word;
 }
 
+struct spill_word cli_driver_version(const char *backend, int driver)
+{
+	struct spill_word word;
+
+	if (backend && !strcmp(backend, "cuda"))
+		snprintf(word.text, sizeof(word.text), "%d.%d", driver / 1000, driver % 1000 / 10);
+	else
+		snprintf(word.text, sizeof(word.text), "%d.%d.%d", driver / 10000000, driver / 100000 % 100,
+		         driver % 100000);
+	return word;
+}
+
 void cli_put_tried(FILE *out, const struct spill_attempt *tried, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -30,6 +30,9 @@ struct spill_word cli_size_or_dash(uint64_t bytes);
 /* "12.345678" seconds */
 struct spill_word cli_seconds(uint64_t us);
 
+/* "13.0" of CUDA's 13000, "6.4.43484" of HIP's 60443484. */
+struct spill_word cli_driver_version(const char *backend, int driver);
+
 /* "; tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit" */
 void cli_put_tried(FILE *out, const struct spill_attempt *tried, unsigned count);
 

@@ -1,5 +1,6 @@
 // What src/cli/report/page.c wrote: the object of `spill report --json`, and beside it
 //   stories   for each run: policy, args, margins, rows, left_out_since, lanes
+//   reasons   the log's words for reasons, in words for people
 //   names     texts of marks by number, from 1 on; 0 is none
 // A lane is a device's memory over time, in buckets of the clock: `after` (microseconds from the end of the bucket before to
 // the first event of this one), `lasts` (to its last event); of each kind of memory `most`, and how much less `least` and `last`
@@ -7,13 +8,7 @@
 const data = JSON.parse(byId("data").textContent);
 const kinds = ["device", "host", "managed"];
 const kindNames = {device: "on the card", host: "in host memory", managed: "managed memory"};
-/* The log's words for reasons, for people. */
-const reasonNames = {
-	fits: "it fitted", oom: "the card was full", limit: "device.limit or a cap", rule: "a rule", asked: "the program asked for it",
-	room: "for a call that needs room", reserve: "to keep device.reserve free", exchange: "for newer memory", use: "for memory that was used next",
-	free: "there was room again",
-};
-const reasonOf = (name) => reasonNames[name] || name || "?";
+const reasonOf = (name) => data.reasons[name] || name || "?";
 const markNames = {
 	spill: "spill", demote: "to the host", promote: "back to the device", oom: "out of memory", honest: "asked to try again",
 };

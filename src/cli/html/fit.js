@@ -51,7 +51,7 @@ function answerOf(device) {
 
 	if (fit.surplus === null)
 		return make("p", {}, make("b", {}, "Not known"), ": memory lacked, and the log does not tell what others held.");
-	return make("p", {}, make("b", {}, fit.surplus < 0 ? size(-fit.surplus) + " was missing"
+	return make("p", {}, make("b", {}, fit.surplus < 0 ? size(-fit.surplus) + " was missing" + (fit.reserve ? ", and " + size(fit.reserve) + " for device.reserve" : "")
 		: fit.reserved ? size(fit.surplus) + " was left, too little for device.reserve" : size(fit.surplus) + " of the room was not needed"),
 	fit.others > data.margin ? " (others held " + size(fit.others) + ")." : data.margin < device.bytes ? " (margin " + size(data.margin) + ")."
 		: ", without the margin of " + size(data.margin) + ", which takes the whole device.");

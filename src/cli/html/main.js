@@ -30,7 +30,7 @@ function chartsOf(run) {
 }
 
 const whoOf = (run) => [run.host && "on " + run.host, run.time, run.version && "libspill " + run.version,
-	run.backend && run.backend + " driver " + run.driver]
+	run.backend && run.backend + " driver " + run.driver_version]
 	.filter(Boolean).join(", ");
 
 function show(at) {

@@ -1,20 +1,27 @@
 // What is asked first, in that order: did anything spill, how much, where, why, what would have avoided it, where is the log.
-const lineOf = (run) => run.log + ":" + run.line;
+/* The line only if other runs are before it in the file. */
+const lineOf = (run) => run.log + (run.line > 1 ? ":" + run.line : "");
 const sums = (bytes) => kinds.map((kind) => [bytes[kind + "_bytes"], kindNames[kind]])
 	.filter(([value]) => value).map(([value, words]) => size(value) + " " + words).join(", ") || "nothing";
 const sentence = (words) => words && words[0].toUpperCase() + words.slice(1);
+const sentences = (list) => list.filter(Boolean).map((words) => sentence(words) + ".").join(" ");
 
-/* "split 2.04 GiB, host 1.00 GiB": what spilled, by the table's names; a few of them. */
-function spilledBy(rows, key, nameOf = (name) => name || "?") {
+/* "libc10_cuda.so+0x2f4cb 3.78 GiB"; "1.61 GiB because the card was full" */
+const namedOf = (name, bytes) => (name || "?") + " " + size(bytes);
+const becauseOf = (name, bytes) => size(bytes) + " " + reasonOf(name);
+const placedOf = (name, bytes) => name === "split" ? "split: " + size(bytes) + " of it on the host, the rest on the card" : namedOf(name, bytes);
+
+/* What spilled, by the table's names; a few of them. */
+function spilledBy(rows, key, words = namedOf) {
 	const spilled = rows.filter((row) => row[key]).sort((a, b) => b[key] - a[key]);
 	const more = spilled.length - 5;
 
-	return spilled.slice(0, 5).map((row) => nameOf(row.name) + " " + size(row[key])).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
+	return spilled.slice(0, 5).map((row) => words(row.name, row[key])).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
 		"not told: the log lacks these lines";
 }
 
 const moved = (bytes, moves, reasons) => size(bytes) + " in " + plural(moves, "move") + ": " +
-	reasons.map((row) => reasonOf(row.name) + " " + size(row.bytes)).join(", ");
+	reasons.map((row) => becauseOf(row.name, row.bytes)).join(", ");
 
 /* words: the parts of the sentence. `bad`: it is about an out of memory; `good`: nothing left the card. */
 const headline = (words, bad, good) =>
@@ -27,8 +34,7 @@ const wasAway = (run) => run.totals.spills || run.totals.demotions;
 /* The reason in one sentence: who had the card when memory lacked. */
 function shortageOf(run) {
 	return run.devices.filter((device) => device.shortage && device.dev !== null).map(({dev, shortage}) => make("p", {class: "lead"},
-		"Device " + dev + " lacked memory" + (shortage.told ? ": this process wanted " + size(shortage.demand) + ", others, contexts and code held " +
-			size(shortage.others) + ", and the card has " + size(shortage.total) + "." : "; the log does not tell what others held.")));
+		"Device " + dev + " lacked memory: " + shortage.text + "."));
 }
 
 /* The last one that surfaced is what ends most programs. */
@@ -41,22 +47,24 @@ function causeOf(run) {
 
 function factsOf(run) {
 	const totals = run.totals, facts = [];
+	/* Rules that somebody wrote. */
+	const ruled = run.by_rule.filter((row) => row.away && row.name !== null && row.name !== "default");
 	const add = (term, text) => text && facts.push(make("dt", {}, term), make("dd", {}, text));
 
 	if (totals.spills) {
 		add("placed there", sums(totals.spilled) + ", by " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
-		add("where", spilledBy(run.by_place, "spilled"));
-		add("why", spilledBy(run.by_reason, "spilled", reasonOf));
+		add("where", spilledBy(run.by_place, "spilled", placedOf));
+		add("why", spilledBy(run.by_reason, "spilled", becauseOf));
 	}
-	if (wasAway(run)) {
-		add("by rule", spilledBy(run.by_rule, "away"));
+	if (ruled.length)
+		add("by rule", spilledBy(ruled, "away"));
+	if (wasAway(run))
 		add("asked by", spilledBy(run.by_caller, "away"));
-	}
 	add("moved to host", totals.demotions ? moved(totals.demoted_bytes, totals.demotions, run.demoted) : "");
 	add("moved back", totals.promotions ? moved(totals.promoted_bytes, totals.promotions, run.promoted) : "");
-	add("out of memory", count(totals.ooms) + (run.honest ? ", of which " + count(run.honest) + " by oom.honest_first, to be asked again" : ""));
+	add("out of memory", run.story.refusals);
 	add("held at most", sums(totals.peak));
-	add("ended", run.exited ? run.how + " at " + time(run.ended) : "no exit line: it was killed, has crashed, or still runs; last line at " + time(run.ended));
+	add("ended", run.end);
 	add("log", make("code", {}, lineOf(run)));
 	return make("dl", {class: "facts"}, facts);
 }
@@ -106,10 +114,12 @@ function verdictOfAll(pick) {
 
 function verdictOf(run) {
 	const surfaced = surfacedOf(run);
+	/* The most in host memory is the headline, the other peaks are below it. */
+	const [peak, ...rest] = run.story.size.split("; ");
 
 	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"},
-		headline([outOf(surfaced), run.story.size], surfaced, !wasAway(run)), causeOf(run),
-		run.story.cost ? make("p", {class: "lead"}, sentence(run.story.cost) + ".") : null, shortageOf(run),
-		run.advice ? make("p", {class: "advice"}, make("b", {}, "How to avoid it: "), run.advice) : null,
+		headline([outOf(surfaced), peak], surfaced, !wasAway(run)), causeOf(run),
+		rest.length || run.story.cost ? make("p", {class: "lead"}, sentences([...rest, run.story.cost])) : null, shortageOf(run),
+		run.advice ? make("p", {class: "advice"}, make("b", {}, "To fit: "), run.advice) : null,
 			doubtsOf(run), factsOf(run));
 }

@@ -34,8 +34,9 @@ static void put_rank(FILE *out, const char *variable, const char *rank)
 
 static void print_start(FILE *out, const struct spill_record_start *start)
 {
-	cli_fprintf(out, "%s (pid %d) on %s, %s, libspill %s, %s driver %d", start->program, start->pid,
-	            start->host, start->time, start->version, start->backend, start->driver);
+	cli_fprintf(out, "%s (pid %d) on %s, %s, libspill %s, %s driver %s", start->program, start->pid,
+	            start->host, start->time, start->version, start->backend,
+	            cli_driver_version(start->backend, start->driver).text);
 #define X(id, name, text) put_rank(out, name, start->ranks.of[SPILL_RANK_##id]);
 	SPILL_RANKS(X)
 #undef X
@@ -160,7 +161,7 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 static void put_story(FILE *out, const struct spill_totals *totals, uint64_t run_us)
 {
 	const struct spill_story story = spill_story_of(totals, run_us);
-	char buffer[256];
+	char buffer[512];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
 	spill_text_add(&text, "; ");
@@ -175,8 +176,8 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 {
 	const struct spill_totals *totals = &end->totals;
 
-	cli_fprintf(out, "end (%s): %" PRIu64 " of %" PRIu64 " allocations spilled", end->how, totals->spills,
-	            totals->allocs);
+	cli_fprintf(out, "end (%s): %" PRIu64 " of %" PRIu64 " allocations placed off the card", end->how,
+	            totals->spills, totals->allocs);
 	if (totals->spills)
 		cli_fprintf(out, ", in all %s", spill_sums(&totals->spilled).text);
 	cli_fprintf(out, "; %" PRIu64 " out of memory; peak %s", totals->ooms,

@@ -94,7 +94,7 @@ static void put_devices(struct spill_json *json, const struct cli_replay_run *ru
 		cli_json_number(json, "other", run->setting.cards[device->device].other);
 		cli_json_bool(json, "other_told", run->other_known[device->device]);
 		cli_json_bytes(json, "peak", &device->peak);
-		cli_report_json_fit(json, device, margin);
+		cli_report_json_fit(json, summary, device, margin);
 		for (size_t at = 0; at < run->limit_count; at++) {
 			if (run->limits[at].device != device->device)
 				continue;

@@ -13,6 +13,18 @@ static bool is_partial(const struct cli_summary *summary)
 	       summary->left_out[SPILL_DROP_ALLOC].count || summary->left_out[SPILL_DROP_SPILL].count;
 }
 
+/* "a smaller batch or model, …, so that …: ", or the comma behind another device's part. */
+static void begin_smaller(struct spill_text *text, const struct cli_summary *summary)
+{
+	if (text->length) {
+		spill_text_add(text, ", ");
+		return;
+	}
+	spill_advice_smaller(text, summary->program);
+	spill_text_format(text, ", so that no %s is needed: ",
+	                  summary->story.managed ? "host or managed memory" : "host memory");
+}
+
 static const struct cli_row *find_row(const struct cli_table *table, const char *name)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -22,31 +34,28 @@ static const struct cli_row *find_row(const struct cli_table *table, const char 
 	return NULL;
 }
 
-/* device.reserve, if memory moved to keep it free. */
-static uint64_t reserve_of(const struct cli_summary *summary, const struct cli_device *device)
+uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_device *device)
 {
 	return find_row(&summary->demoted, "reserve") ? device->reserve : 0;
 }
 
-/* "4.10 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB, device.reserve 64.00 MiB)" */
+/* "1.73 GiB less on device 0 (7.08 GiB wanted + 64.00 MiB device.reserve - 5.42 GiB room = …)" */
 static void advise_device(struct spill_text *text, const struct cli_summary *summary,
                           const struct cli_device *device, bool partial)
 {
 	struct cli_fit_row row = cli_fit_row(device, 0);
-	uint64_t reserve = reserve_of(summary, device);
+	uint64_t reserve = cli_report_reserve(summary, device);
+	struct spill_word less;
 
 	if (!device->bytes || row.surplus >= 0)
 		return;
-	spill_text_format(
-	    text, "%s%s%s less on device %u (peak demand %s, room %s",
-	    text->length ? ", " : "a smaller context, batch or model: ", partial ? "at least " : "",
-	    spill_size(0 - (uint64_t)row.surplus + reserve).text, (unsigned)device->device,
-	    spill_size(device->fit.wanted).text, spill_size(row.usable).text);
-	if (row.others)
-		spill_text_format(text, ", others held %s", spill_size(row.others).text);
+	less = spill_size(0 - (uint64_t)row.surplus + reserve);
+	begin_smaller(text, summary);
+	spill_text_format(text, "%s%s less on device %u (%s wanted", partial ? "at least " : "", less.text,
+	                  (unsigned)device->device, spill_size(device->fit.wanted).text);
 	if (reserve)
-		spill_text_format(text, ", device.reserve %s", spill_size(reserve).text);
-	spill_text_add(text, ")");
+		spill_text_format(text, " + %s device.reserve", spill_size(reserve).text);
+	spill_text_format(text, " - %s room = %s)", spill_size(row.usable).text, less.text);
 	if (row.others && device->fit.wanted + reserve <= spill_min(device->bytes, device->limit))
 		spill_text_format(text, ", or as much less of other programs, contexts and libraries there");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
@@ -199,7 +208,8 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 	if (text->length)
 		return;
 	if (partial) {
-		spill_text_add(text, "a smaller context, batch or model; this log does not show how much");
+		spill_advice_smaller(text, summary->program);
+		spill_text_add(text, "; this log does not show how much");
 		return;
 	}
 	if (only_for_reserve(summary))

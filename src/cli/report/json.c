@@ -1,6 +1,7 @@
 /* spill report --json: prints one object (docs/commands.md). */
 #include "oom_report.h"
 #include "json_out.h"
+#include "put.h"
 #include "report.h"
 
 void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name)
@@ -46,7 +47,8 @@ static void put_differences(struct spill_json *json, const struct cli_summary *s
 	spill_json_array_end(json);
 }
 
-void cli_report_json_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin)
+void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summary,
+                         const struct cli_device *device, uint64_t margin)
 {
 	struct cli_fit_row row = cli_fit_row(device, margin);
 
@@ -66,12 +68,16 @@ void cli_report_json_fit(struct spill_json *json, const struct cli_device *devic
 	else
 		spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
 	cli_json_bool(json, "reserved", row.reserved);
+	cli_json_number(json, "reserve", cli_report_reserve(summary, device));
 	spill_json_object_end(json);
 }
 
 /* null: the device never lacked memory. */
 static void put_shortage(struct spill_json *json, const struct cli_shortage *shortage)
 {
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
 	if (!shortage->count) {
 		cli_json_text(json, "shortage", NULL);
 		return;
@@ -84,6 +90,8 @@ static void put_shortage(struct spill_json *json, const struct cli_shortage *sho
 	cli_json_number(json, "total", shortage->bytes);
 	cli_json_number(json, "others", shortage->others);
 	cli_json_number(json, "demand", shortage->demand);
+	cli_report_shortage(&text, shortage);
+	cli_json_text(json, "text", buffer);
 	spill_json_object_end(json);
 }
 
@@ -101,7 +109,7 @@ static void put_devices(struct spill_json *json, const struct cli_summary *summa
 		cli_json_bytes(json, "live", &device->live);
 		cli_json_bytes(json, "peak", &device->peak);
 		put_shortage(json, &device->shortage);
-		cli_report_json_fit(json, device, margin);
+		cli_report_json_fit(json, summary, device, margin);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
@@ -224,7 +232,8 @@ static void put_holders(struct spill_json *json, const struct spill_record_oom *
 	spill_json_array_end(json);
 }
 
-static void put_oom(struct spill_json *json, const struct spill_record_oom *put_oom, const char *problem)
+static void put_oom(struct spill_json *json, const struct cli_summary *summary,
+                    const struct spill_record_oom *put_oom)
 {
 	char buffer[CLI_ADVICE];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
@@ -249,7 +258,7 @@ static void put_oom(struct spill_json *json, const struct spill_record_oom *put_
 	spill_oom_refused(&text, put_oom);
 	cli_json_text(json, "refused", buffer);
 	text = spill_text_begin(buffer, sizeof(buffer));
-	spill_advice_oom(&text, put_oom, problem);
+	spill_advice_oom(&text, put_oom, summary->program, summary->problem);
 	cli_json_text(json, "advice", buffer);
 	spill_json_object_end(json);
 }
@@ -260,7 +269,7 @@ static void put_ooms(struct spill_json *json, const struct cli_summary *summary)
 
 	spill_json_array(cli_json_key(json, "ooms"));
 	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
-		put_oom(json, &list->list[i], summary->problem);
+		put_oom(json, summary, &list->list[i]);
 	spill_json_array_end(json);
 }
 
@@ -290,6 +299,9 @@ static void put_story(struct spill_json *json, const struct cli_summary *summary
 	text = spill_text_begin(buffer, sizeof(buffer));
 	spill_story_cost(&text, story);
 	cli_json_text(json, "cost", buffer);
+	text = spill_text_begin(buffer, sizeof(buffer));
+	cli_report_refusals(&text, summary);
+	cli_json_text(json, "refusals", buffer);
 	cli_json_number(json, "peak_bytes", story->away.peak);
 	cli_json_number(json, "wanted_bytes", story->away.wanted);
 	cli_json_number(json, "device_bytes", story->on_device);
@@ -301,6 +313,9 @@ static void put_story(struct spill_json *json, const struct cli_summary *summary
 
 static void put_identity(struct spill_json *json, const struct cli_summary *summary)
 {
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
 	cli_json_text(json, "log", summary->path);
 	cli_json_number(json, "line", summary->line);
 	cli_json_text(json, "program", summary->program);
@@ -311,10 +326,14 @@ static void put_identity(struct spill_json *json, const struct cli_summary *summ
 	cli_json_text(json, "version", summary->version);
 	cli_json_text(json, "backend", summary->backend);
 	spill_json_i64(cli_json_key(json, "driver"), summary->driver);
+	cli_json_text(json, "driver_version",
+	              summary->backend ? cli_driver_version(summary->backend, summary->driver).text : NULL);
 	cli_json_text(json, "mode", summary->mode);
 	cli_json_text(json, "problem", summary->problem);
 	cli_json_name(json, "how", summary->exited ? summary->how : NULL);
 	spill_json_seconds(cli_json_key(json, "ended"), summary->ended_us);
+	cli_report_end(&text, summary);
+	cli_json_text(json, "end", buffer);
 }
 
 static void put_doubts(struct spill_json *json, const struct cli_summary *summary)

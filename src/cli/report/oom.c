@@ -55,8 +55,8 @@ static void put_device(const struct spill_record_oom *oom)
 
 	cli_printf("    device: %s free of %s", spill_size(oom->free).text, spill_size(oom->total).text);
 	if (oom->ours) /* missing in the first logs */
-		cli_printf("; %s held by this process, %s by others, contexts and code",
-		           spill_size(oom->ours).text, spill_size(spill_minus(used, oom->ours)).text);
+		cli_printf("; %s held by this process; %s " SPILL_HELD_BY_OTHERS, spill_size(oom->ours).text,
+		           spill_size(spill_minus(used, oom->ours)).text);
 	putchar('\n');
 }
 
@@ -66,7 +66,7 @@ static void get_advice(const struct cli_summary *summary, const struct spill_rec
 {
 	struct spill_text advice = spill_text_begin(buffer, CLI_ADVICE);
 
-	spill_advice_oom(&advice, oom, summary->problem);
+	spill_advice_oom(&advice, oom, summary->program, summary->problem);
 }
 
 static void get_refused(const struct spill_record_oom *oom, char buffer[CLI_ADVICE])

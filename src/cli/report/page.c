@@ -210,6 +210,18 @@ static void put_story(struct page *page, const struct cli_story *put_story, cons
 	spill_json_object_end(json);
 }
 
+/* The words of the log's reasons. */
+static void put_reasons(struct spill_json *json)
+{
+	spill_json_object(cli_json_key(json, "reasons"));
+	for (unsigned i = 0; i < SPILL_REASONS_COUNT; i++) {
+		const char *name = spill_reason_name((enum spill_reason)i);
+
+		cli_json_text(json, name, spill_reason_words(name));
+	}
+	spill_json_object_end(json);
+}
+
 static void put_data(struct page *page, const struct cli_report *report, const struct cli_stories *stories)
 {
 	struct spill_json *json = &page->json;
@@ -217,6 +229,7 @@ static void put_data(struct page *page, const struct cli_report *report, const s
 	spill_json_object(json);
 	cli_json_text(json, "made_by", SPILL_VERSION);
 	cli_report_members(json, report);
+	put_reasons(json);
 	spill_json_array(cli_json_key(json, "stories"));
 	for (size_t i = 0; i < report->summaries.count; i++) {
 		const struct cli_summary *summary = &report->summaries.runs[i];

@@ -35,10 +35,28 @@ void cli_report_json(const struct cli_report *report);
 void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name);
 
 /* json.c: writes the member `fit`, if the device's size is known. */
-void cli_report_json_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin);
+void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summary,
+                         const struct cli_device *device, uint64_t margin);
 
 /* Writes the report as members of an object. */
 void cli_report_members(struct spill_json *json, const struct cli_report *report);
+
+/* advice.c: device.reserve, if memory moved to keep it free; else 0. */
+uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_device *device);
+
+/* -- words.c: the sentences that the text, JSON and the page have in common ------------------ */
+
+/* "8.78 GiB wanted by this program; 134.42 GiB held by other programs …; 17.56 MiB free of …" */
+void cli_report_shortage(struct spill_text *text, const struct cli_shortage *shortage);
+
+/* "none was final; 20 requests were refused once on purpose, so that …". "none": there was none. */
+void cli_report_refusals(struct spill_text *text, const struct cli_summary *summary);
+
+/* "by itself after 3.9 s (…)". Without an exit line: the last line of the log. */
+void cli_report_end(struct spill_text *text, const struct cli_summary *summary);
+
+/* The log's path; with the line of the start line if runs are before it. */
+void cli_report_log(const struct cli_summary *summary);
 
 /* text.c: "llama-server (pid 4711, rank 3) on node7, 2026-11-21T03:50:51.123456Z" */
 void cli_report_who(const struct cli_summary *summary);

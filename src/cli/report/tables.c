@@ -21,14 +21,14 @@ void cli_report_devices(const struct cli_summary *summary)
 {
 	if (!summary->device_count)
 		return;
-	cli_printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s  %s\n", "device", "total", "peak device",
-	           "peak host", "managed", "end device", "end host", "managed", "name");
+	cli_printf("\n  %-8s%12s%12s%12s%14s%12s%12s%13s  %s\n", "device", "total", "peak device",
+	           "peak host", "peak managed", "end device", "end host", "end managed", "name");
 	for (size_t i = 0; i < summary->device_count; i++) {
 		const struct cli_device *device = &summary->devices[i];
 
 		put_device(device->device);
 		cli_printf(
-		    "%12s%12s%12s%12s%12s%12s%12s  %s\n", cli_size_or_dash(device->bytes).text,
+		    "%12s%12s%12s%14s%12s%12s%13s  %s\n", cli_size_or_dash(device->bytes).text,
 		    cli_size_or_dash(device->peak.device).text, cli_size_or_dash(device->peak.host).text,
 		    cli_size_or_dash(device->peak.managed).text, cli_size_or_dash(device->live.device).text,
 		    cli_size_or_dash(device->live.host).text, cli_size_or_dash(device->live.managed).text,
@@ -56,8 +56,8 @@ struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
 	};
 }
 
-/* The last columns: what would have been left or lacked. */
-static void put_surplus(const struct cli_fit_row *row)
+/* The last columns: what would have been left or lacked. `reserve`: device.reserve, if it counts. */
+static void put_surplus(const struct cli_fit_row *row, uint64_t reserve)
 {
 	uint64_t size = row->surplus < 0 ? 0 - (uint64_t)row->surplus : (uint64_t)row->surplus;
 
@@ -66,10 +66,13 @@ static void put_surplus(const struct cli_fit_row *row)
 	else if (row->reserved)
 		cli_printf("  %s left, too little for device.reserve", spill_size(size).text);
 	else
-		cli_printf("  %s %s", row->surplus < 0 ? "deficit" : "surplus", spill_size(size).text);
+		cli_printf("  %s: %s %s", row->surplus < 0 ? "no" : "yes", spill_size(size).text,
+		           row->surplus < 0 ? "missing" : "left");
+	if (row->surplus < 0 && reserve)
+		cli_printf(", and %s for device.reserve", spill_size(reserve).text);
 }
 
-static void put_fit(const struct cli_device *device, uint64_t margin)
+static void put_fit(const struct cli_summary *summary, const struct cli_device *device, uint64_t margin)
 {
 	/* a deficit of the whole demand says nothing */
 	bool too_much = margin && margin >= device->bytes;
@@ -81,7 +84,7 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 	           cli_size_or_dash(device->fit.host).text, cli_size_or_dash(device->fit.managed).text,
 	           cli_size_or_dash(device->fit.refused).text, cli_size_or_dash(row.others).text,
 	           cli_size_or_dash(row.free).text);
-	put_surplus(&row);
+	put_surplus(&row, cli_report_reserve(summary, device));
 	if (device->limit == row.usable)
 		cli_printf(" (device.limit %s)", spill_size(device->limit).text);
 	puts(too_much ? ", without the margin, which takes the whole device" : "");
@@ -95,17 +98,20 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 		if (!summary->devices[i].bytes)
 			continue;
 		if (!any) {
-			cli_printf("\n  fit at peak demand; margin %s\n", spill_size(margin).text);
+			cli_printf("\n  would it have fitted at its highest demand, with %s of the card, or "
+			           "what others held, kept free?\n",
+			           spill_size(margin).text);
 			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
 			           "on device", "on host", "managed", "refused", "others", "free");
 		}
 		any = true;
-		put_fit(&summary->devices[i], margin);
+		put_fit(summary, &summary->devices[i], margin);
 	}
 }
 
-/* nameless: shown for a row without a name */
-static void put_view(const struct cli_table *table, const char *heading, const char *nameless)
+/* nameless: shown for a row without a name; words: of a name, or NULL */
+static void put_view(const struct cli_table *table, const char *heading, const char *nameless,
+                     const char *(*words)(const char *name))
 {
 	if (!table->count)
 		return;
@@ -117,7 +123,9 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 		cli_printf("  %12" PRIu64 "%12s%12s%12s%12s  %s\n", row->count,
 		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->peak).text,
 		           cli_size_or_dash(row->live).text, cli_size_or_dash(row->away_peak).text,
-		           row->name ? row->name->text : nameless);
+		           !row->name ? nameless
+		           : words    ? words(row->name->text)
+		                      : row->name->text);
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
@@ -125,10 +133,11 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 
 void cli_report_views(const struct cli_summary *summary)
 {
-	put_view(&summary->views[CLI_BY_CALLER], "by caller", "not known");
-	put_view(&summary->views[CLI_BY_PLACE], "by place", "?");
-	put_view(&summary->views[CLI_BY_RULE], "by rule", "no rule: the program named the place itself");
-	put_view(&summary->views[CLI_BY_REASON], "by reason", "?");
+	put_view(&summary->views[CLI_BY_CALLER], "by caller", "not known", NULL);
+	put_view(&summary->views[CLI_BY_PLACE], "by place", "?", NULL);
+	put_view(&summary->views[CLI_BY_RULE], "by rule", "no rule: the program named the place itself",
+	         NULL);
+	put_view(&summary->views[CLI_BY_REASON], "by reason", "?", spill_reason_words);
 }
 
 void cli_report_largest(const struct cli_summary *summary)
@@ -178,7 +187,7 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 		snprintf(held_up, sizeof(held_up), "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
 		         hundredths % 100);
 	}
-	cli_printf("  %-5s %-7s %12" PRIu64 "%12" PRIu64 "%12s%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank,
+	cli_printf("  %-5s %-7s %12" PRIu64 "%14" PRIu64 "%12s%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank,
 	           ended, totals->allocs, totals->spills, cli_size_or_dash(away->peak).text, held_up,
 	           cli_size_or_dash(totals->demoted).text, cli_size_or_dash(totals->peak.device).text,
 	           cli_size_or_dash(totals->peak.host).text, cli_size_or_dash(totals->peak.managed).text,
@@ -194,14 +203,14 @@ void cli_report_runs(const struct cli_report *report)
 		puts("1 run");
 	else
 		printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
-	cli_printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
-	           "of it spilt", "spilled", "held up", "moved", "peak device", "peak host", "managed",
+	cli_printf("  %-6s%-8s%12s%14s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
+	           "placed there", "spilled", "held up", "moved", "peak device", "peak host", "managed",
 	           "oom");
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 
 		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals, &run->story.away);
-		cli_printf("%s:%lu\n", run->path, run->line);
+		cli_report_log(run);
 	}
 	if (summaries->count > 1) {
 		put_run("sum", "", &sum, &sum.away);

@@ -20,7 +20,8 @@ void cli_report_who(const struct cli_summary *summary)
 static void put_head(const struct cli_summary *summary)
 {
 	cli_report_who(summary);
-	cli_printf(", libspill %s, %s driver %d\n", summary->version, summary->backend, summary->driver);
+	cli_printf(", libspill %s, %s driver %s\n", summary->version, summary->backend,
+	           cli_driver_version(summary->backend, summary->driver).text);
 	if (!summary->started)
 		puts("  the log has no start line: the program is not known");
 	if (summary->problem)
@@ -31,18 +32,24 @@ static void put_head(const struct cli_summary *summary)
 
 static void put_end(const struct cli_summary *summary)
 {
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	cli_report_end(&text, summary);
 	cli_report_label("ended");
-	cli_printf("%s; last line at %s%s\n",
-	           summary->exited ? cli_report_how(summary)
-	                           : "no exit line: the program was killed, has crashed, or still runs; the "
-	                             "figures cover its lines",
-	           cli_seconds(summary->ended_us).text, summary->end.cut ? " s, cut" : " s");
+	cli_printf("%s\n", buffer);
 }
 
 void cli_report_label(const char *label)
 {
 	cli_printf("  %-15s", label);
 }
+
+/* How the rows of a table are told: which bytes of a row, and in which words. */
+struct telling {
+	uint64_t (*bytes_of)(const struct cli_row *row);
+	void (*put)(const struct cli_row *row, struct spill_word bytes);
+};
 
 static uint64_t spilled_of(const struct cli_row *row)
 {
@@ -54,9 +61,35 @@ static uint64_t away_of(const struct cli_row *row)
 	return row->away_peak;
 }
 
-/* "split 2.04 GiB, host 1.00 GiB": the first few rows that have such bytes. */
-static void put_rows(const char *label, const struct cli_table *table,
-                     uint64_t (*bytes_of)(const struct cli_row *row))
+/* Only of a rule that somebody wrote. */
+static uint64_t away_by_rule(const struct cli_row *row)
+{
+	return row->name && !cli_name_is(row->name, "default") ? row->away_peak : 0;
+}
+
+/* "libc10_cuda.so+0x2f4cb 3.78 GiB" */
+static void put_named(const struct cli_row *row, struct spill_word bytes)
+{
+	cli_printf("%s %s", cli_text_of(row->name), bytes.text);
+}
+
+/* "host 1.00 GiB"; "split: 1.61 GiB of it on the host, the rest on the card" */
+static void put_place(const struct cli_row *row, struct spill_word bytes)
+{
+	if (cli_name_is(row->name, spill_place_name(SPILL_PLACE_SPLIT)))
+		cli_printf("split: %s of it on the host, the rest on the card", bytes.text);
+	else
+		put_named(row, bytes);
+}
+
+/* "1.61 GiB because the card was full" */
+static void put_reason(const struct cli_row *row, struct spill_word bytes)
+{
+	cli_printf("%s %s", bytes.text, spill_reason_words(cli_text_of(row->name)));
+}
+
+/* The first few rows that have such bytes. */
+static void put_rows(const char *label, const struct cli_table *table, struct telling telling)
 {
 	unsigned named = 0;
 	const char *comma = "";
@@ -65,9 +98,10 @@ static void put_rows(const char *label, const struct cli_table *table,
 	for (size_t i = 0; i < table->count; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		if (!bytes_of(row) || named++ >= NAMES)
+		if (!telling.bytes_of(row) || named++ >= NAMES)
 			continue;
-		cli_printf("%s%s %s", comma, cli_text_of(row->name), spill_size(bytes_of(row)).text);
+		cli_printf("%s", comma);
+		telling.put(row, spill_size(telling.bytes_of(row)));
 		comma = ", ";
 	}
 	if (named > NAMES)
@@ -83,9 +117,10 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 		return;
 	cli_report_label(label);
 	cli_printf("%s in %" PRIu64 " move%s", spill_size(bytes).text, count, count == 1 ? "" : "s");
-	for (size_t i = 0; i < by_reason->count; i++)
-		cli_printf("%s%s %s", i ? ", " : ": ", cli_text_of(by_reason->rows[i].name),
-		           spill_size(by_reason->rows[i].bytes).text);
+	for (size_t i = 0; i < by_reason->count; i++) {
+		cli_printf("%s", i ? ", " : ": ");
+		put_reason(&by_reason->rows[i], spill_size(by_reason->rows[i].bytes));
+	}
 	putchar('\n');
 }
 
@@ -106,21 +141,24 @@ static void put_story(const struct spill_story *story)
 	cli_printf("%s\n", buffer);
 }
 
-/* "device 0: 12.52 GiB wanted by this process, 128.00 GiB held by others, …; 0.10 GiB free of …" */
 static void put_shortage(const struct cli_device *device)
 {
-	const struct cli_shortage *shortage = &device->shortage;
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
+	cli_report_shortage(&text, &device->shortage);
 	cli_report_label("memory lacked");
-	if (shortage->bytes)
-		cli_printf(
-		    "device %d: %s wanted by this process, %s held by others, contexts and code; %s free "
-		    "of %s, at %s s\n",
-		    device->device, spill_size(shortage->demand).text, spill_size(shortage->others).text,
-		    spill_size(shortage->free).text, spill_size(shortage->bytes).text,
-		    cli_seconds(shortage->time_us).text);
-	else
-		cli_printf("device %d: the log does not tell what was free\n", device->device);
+	cli_printf("device %d: %s\n", device->device, buffer);
+}
+
+/* Did a rule that somebody wrote put memory off the card? */
+static bool is_ruled(const struct cli_table *by_rule)
+{
+	for (size_t i = 0; i < by_rule->count; i++) {
+		if (away_by_rule(&by_rule->rows[i]))
+			return true;
+	}
+	return false;
 }
 
 void cli_report_spills(const struct cli_summary *summary)
@@ -136,24 +174,25 @@ void cli_report_spills(const struct cli_summary *summary)
 		cli_report_label("placed there");
 		cli_printf("%" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
 		           totals->allocs, spill_sums(&totals->spilled).text);
-		put_rows("where", &summary->views[CLI_BY_PLACE], spilled_of);
-		put_rows("why", &summary->views[CLI_BY_REASON], spilled_of);
+		put_rows("where", &summary->views[CLI_BY_PLACE], (struct telling){spilled_of, put_place});
+		put_rows("why", &summary->views[CLI_BY_REASON], (struct telling){spilled_of, put_reason});
 	}
-	if (summary->story.any) {
-		put_rows("by rule", &summary->views[CLI_BY_RULE], away_of);
-		put_rows("asked by", &summary->views[CLI_BY_CALLER], away_of);
-	}
+	if (is_ruled(&summary->views[CLI_BY_RULE]))
+		put_rows("by rule", &summary->views[CLI_BY_RULE], (struct telling){away_by_rule, put_named});
+	if (summary->story.any)
+		put_rows("asked by", &summary->views[CLI_BY_CALLER], (struct telling){away_of, put_named});
 	put_moves("moved to host", totals->demoted, totals->demotions, &summary->demoted);
 	put_moves("moved back", totals->promoted, totals->promotions, &summary->promoted);
 }
 
 static void put_ooms(const struct cli_summary *summary)
 {
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	cli_report_refusals(&text, summary);
 	cli_report_label("out of memory");
-	printf("%" PRIu64, summary->totals.ooms);
-	if (summary->ooms.honest)
-		printf(", of which %" PRIu64 " by oom.honest_first, to be asked again", summary->ooms.honest);
-	putchar('\n');
+	cli_printf("%s\n", buffer);
 	cli_report_cause(summary);
 }
 
@@ -163,30 +202,47 @@ static void put_rest(const struct cli_summary *summary)
 
 	cli_advice_run(summary, advice);
 	if (*advice) {
-		cli_report_label("avoided by");
+		cli_report_label("to fit");
 		cli_printf("%s\n", advice);
 	}
 	cli_report_label("log");
-	cli_printf("%s:%lu\n", summary->path, summary->line);
+	cli_report_log(summary);
 }
 
 static void put_bytes(const char *label, const struct spill_bytes *bytes)
 {
-	cli_printf("  %-8s%20" PRIu64 "%20" PRIu64 "%20" PRIu64 "\n", label, bytes->device, bytes->host,
+	cli_printf("  %-12s%20" PRIu64 "%20" PRIu64 "%20" PRIu64 "\n", label, bytes->device, bytes->host,
 	           bytes->managed);
 }
 
-/* The totals in bytes, as in an exit line. */
-static void put_totals(const struct spill_totals *totals)
+/* Nothing if there are differences: put_differences tells them. */
+static void put_equal(const struct cli_summary *summary)
 {
-	printf("\n  allocs %" PRIu64 ", frees %" PRIu64 ", spills %" PRIu64 ", ooms %" PRIu64
-	       ", demotions %" PRIu64 " (%" PRIu64 " bytes), promotions %" PRIu64 " (%" PRIu64 " bytes)\n",
-	       totals->allocs, totals->frees, totals->spills, totals->ooms, totals->demotions,
-	       totals->demoted, totals->promotions, totals->promoted);
-	cli_printf("  %-8s%20s%20s%20s\n", "bytes", "device", "host", "managed");
-	put_bytes("live", &totals->live);
-	put_bytes("peak", &totals->peak);
-	put_bytes("spilled", &totals->spilled);
+	struct cli_difference differences[CLI_DIFFERENCES];
+
+	if (!summary->exited || summary->end.missing || cli_summary_differences(summary, differences))
+		return;
+	puts(summary->all_told ? "  each of these figures equals the program's own count (exit line)"
+	                       : "  log.level is spills: the log lacks allocations that did not "
+	                         "spill; the other figures equal\n  the program's own count (exit line)");
+}
+
+/* The totals to the byte, in the words of the first lines. The exit line has the same figures. */
+static void put_totals(const struct cli_summary *summary)
+{
+	const struct spill_totals *totals = &summary->totals;
+
+	printf("\n  allocations %" PRIu64 ", frees %" PRIu64 ", placed off the card %" PRIu64
+	       ", refused as out of memory %" PRIu64 "\n",
+	       totals->allocs, totals->frees, totals->spills, totals->ooms);
+	printf("  moved to the host %" PRIu64 " times (%" PRIu64 " bytes), moved back %" PRIu64
+	       " times (%" PRIu64 " bytes)\n",
+	       totals->demotions, totals->demoted, totals->promotions, totals->promoted);
+	cli_printf("  %-12s%20s%20s%20s\n", "bytes", "device", "host", "managed");
+	put_bytes("at the end", &totals->live);
+	put_bytes("at most", &totals->peak);
+	put_bytes("placed there", &totals->spilled);
+	put_equal(summary);
 }
 
 static void put_differences(const struct cli_summary *summary)
@@ -201,14 +257,8 @@ static void put_differences(const struct cli_summary *summary)
 		       summary->end.missing);
 		return;
 	}
-	if (!summary->exited)
+	if (!count)
 		return;
-	if (!count) {
-		puts(summary->all_told ? "  equal to the byte to the program's own count (exit line)"
-		                       : "  log.level is spills: the log lacks allocations that did not "
-		                         "spill; the others equal the\n  program's own count (exit line)");
-		return;
-	}
 	puts("  THE SUMS OF THE LINES DIFFER FROM THE PROGRAM'S OWN COUNT (exit line):");
 	for (unsigned i = 0; i < count; i++)
 		cli_printf("    %s: lines %" PRIu64 ", exit line %" PRIu64 "\n", differences[i].name,
@@ -275,7 +325,6 @@ void cli_report_text(const struct cli_report *report)
 		if (!cli_summary_surfaced(summary))
 			put_ooms(summary);
 		put_rest(summary);
-		put_totals(&summary->totals);
 		put_differences(summary);
 		put_doubts(summary);
 		cli_report_devices(summary);
@@ -285,5 +334,6 @@ void cli_report_text(const struct cli_report *report)
 		cli_report_moved(summary);
 		cli_report_ooms(summary);
 		put_notes(summary);
+		put_totals(summary);
 	}
 }

@@ -52,7 +52,7 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)
 
 /* -- the selected row, the last line, help ---------------------------------------------------- */
 
-/* "; moves held the program up for 0.30 s, 2 %", of the time since its first GPU memory call. */
+/* "; moves held the program up for 0.30 s, 2 % of the 15.0 s", of the time since its first GPU memory call. */
 static void add_cost(char *line, size_t size, const struct cli_top_row *row, uint64_t wall_us)
 {
 	uint64_t start_us = row->process->head.start_us;
@@ -60,7 +60,7 @@ static void add_cost(char *line, size_t size, const struct cli_top_row *row, uin
 	    .away.moves_us = row->device->figures[SPILL_COUNTER_MOVES_US],
 	    .run_us = wall_us > start_us ? wall_us - start_us : 0,
 	};
-	char cost[128];
+	char cost[160];
 	struct spill_text text = spill_text_begin(cost, sizeof(cost));
 
 	spill_story_cost(&text, &story);
@@ -104,7 +104,8 @@ void cli_top_selected(int y, const struct cli_top_shown *shown)
 	cli_top_line(y, A_BOLD, line);
 	line[0] = '\0';
 	cli_top_add(line, sizeof(line),
-	            "most: %s device, %s host, %s managed; %" PRIu64 " spills, %" PRIu64 " out of memory",
+	            "most: %s device, %s host, %s managed; %" PRIu64 " placed off the card, %" PRIu64
+	            " out of memory",
 	            size[0], size[1], size[2], figures[SPILL_COUNTER_SPILLS], figures[SPILL_COUNTER_OOMS]);
 	cli_top_line(y + 1, A_NORMAL, line);
 	line[0] = '\0';
@@ -163,6 +164,7 @@ void cli_top_help(void)
 	cli_top_line(y++, A_NORMAL,
 	             "SPILLED: off the device now by libspill's doing; part of HOST and MANAGED.");
 	cli_top_line(y++, A_NORMAL, "HOST, MANAGED: also memory that the program itself asked for there.");
-	cli_top_line(y++, A_NORMAL, "+ in a device's line: used by others, and by contexts and code.");
+	cli_top_line(y++, A_NORMAL,
+	             "+ in a device's line: held by other programs and by contexts and code, theirs too.");
 	cli_top_line(LINES - 1, cli_top_attribute(CLI_TOP_FAINT), "any key goes back");
 }

@@ -151,6 +151,8 @@ static void add_event(void *data, const struct cli_event *event)
 
 	if (event->time_us > summary->ended_us)
 		summary->ended_us = event->time_us;
+	if (event->time_us >= summary->last.time_us)
+		summary->last = (struct cli_last_event){event->kind, event->bytes, event->time_us};
 	cli_summary_event(summary, summaries->names, event);
 }
 

@@ -26,7 +26,8 @@ struct cli_shortage {
 	uint64_t count;       /* of events at which the device itself lacked memory, not a limit or a rule */
 	uint64_t bytes, free; /* of the device, by the driver */
 	uint64_t others;      /* held by other processes, contexts and code */
-	uint64_t demand;      /* of this process then, wherever its memory was */
+	uint64_t demand;      /* of this process then, wherever its memory was, with a refused request */
+	uint64_t refused;     /* the part of it that was refused */
 	uint64_t time_us;
 };
 
@@ -101,6 +102,12 @@ struct cli_difference {
 	uint64_t lines, exit;
 };
 
+/* The event that came last; bytes == 0: there was none. */
+struct cli_last_event {
+	enum cli_event_kind kind;
+	uint64_t bytes, time_us;
+};
+
 struct cli_summary {
 	size_t number; /* in reading order, from 0 */
 	char *path;
@@ -116,7 +123,8 @@ struct cli_summary {
 	bool drop_told; /* the sums of log.max have what was off the device */
 
 	struct cli_trace_end end;
-	uint64_t ended_us;          /* time of the last line */
+	uint64_t ended_us; /* time of the last line */
+	struct cli_last_event last;
 	uint64_t run_us;            /* time of the exit line, or of the last line */
 	const struct cli_name *how; /* from the exit line; NULL without one */
 	bool exited;

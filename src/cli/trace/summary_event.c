@@ -76,6 +76,7 @@ static void keep_seen(struct cli_device *device, const struct cli_event *event, 
 	shortage->free = event->seen.free;
 	shortage->others = others;
 	shortage->demand = demand;
+	shortage->refused = request;
 	shortage->time_us = event->time_us;
 }
 
