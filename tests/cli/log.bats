@@ -14,7 +14,7 @@ load help.bash
 	has "refused by host.limit; free 1.00 MiB of 8.00 GiB; live 6.00 GiB device, 2.04 GiB host"
 	has "; largest: 7.04 GiB #2 libggml-cuda.so+0x1a2b"
 	has "   14.000000  free  #2      7.04 GiB  split  device 0  cuMemFree_v2  prog+0x2  free  1.5 ms"
-	has "end (exit): 1 of 2 allocations placed off the card, in all 2.04 GiB host; 1 out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
+	has "end (exit): 1 of 2 allocations placed off the card, in all 2.04 GiB host; 1 refused as out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
 	has_not "no exit line"
 }
 

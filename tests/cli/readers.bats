@@ -97,6 +97,8 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	for name in torch jax oom killed llama; do
 		[ "$(line $name 'out of memory')" = "$(of $name .story.refusals)" ]
 	done
+	# The one that was final, as on the page, and none of those that were asked again.
+	[ "$("$spill" report --summary torch.jsonl oom.jsonl | awk '/jsonl$/ { print $(NF - 1) } /^  sum / { print $NF }' | xargs)" = "0 1 1" ]
 	run screen oom
 	[[ ${lines[2]} == "  out of memory  "* ]]
 	[[ ${lines[3]} == "  refused by     host.limit "* ]]

@@ -37,7 +37,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay a.jsonl -p p.conf
 	ends_with 0
 	[ "${lines[0]}" = "fits: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
-	[ "${lines[1]}" = "  run            llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z; a.jsonl:1" ]
+	[ "${lines[1]}" = "  run            llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z; a.jsonl" ]
 	[ "${lines[2]}" = "  under          policy p.conf" ]
 	[ "${lines[3]}" = "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (not in the log: counted as 0; --other SIZE)" ]
 	has "  device 0: nothing is elsewhere for lack of room from device.limit = 3221225472 (3.00 GiB) on, a card of 3.00 GiB; it runs from 0 B on: all of it can be elsewhere"
@@ -355,7 +355,7 @@ sums_of() {
 	run "$spill" replay ranks -p p.conf
 	ends_with 0
 	[ "${lines[0]}" = "3 of 3 runs fit" ]
-	[ "${lines[1]}" = "  ranks/a-1.jsonl:1, rank 0: fits: nothing would be out of memory; 0 of 1 allocations would be elsewhere than they were" ]
+	[ "${lines[1]}" = "  ranks/a-1.jsonl, rank 0: fits: nothing would be out of memory; 0 of 1 allocations would be elsewhere than they were" ]
 	has_line "  GPU-0 on node7: 2 runs, their peaks together 18.00 GiB of 16.00 GiB: too much if they run at once"
 	has_not "GPU-1 on node7"
 	query='[(.runs | length), .shared]'

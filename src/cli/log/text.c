@@ -180,7 +180,7 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 	            totals->spills, totals->allocs);
 	if (totals->spills)
 		cli_fprintf(out, ", in all %s", spill_sums(&totals->spilled).text);
-	cli_fprintf(out, "; %" PRIu64 " out of memory; peak %s", totals->ooms,
+	cli_fprintf(out, "; %" PRIu64 " refused as out of memory; peak %s", totals->ooms,
 	            spill_sums(&totals->peak).text);
 	if (totals->demotions || totals->promotions)
 		cli_fprintf(out, "; moved %s to host memory in %" PRIu64 " move%s, %s back in %" PRIu64,

@@ -30,7 +30,9 @@ static void put_run(const struct cli_summary *summary)
 {
 	cli_report_label("run");
 	cli_report_who(summary);
-	cli_printf("; %s:%lu\n", summary->path, summary->line);
+	cli_printf("; ");
+	cli_report_log(summary);
+	putchar('\n');
 }
 
 static void put_policy(const struct cli_replay_options *options, const struct cli_summary *summary)
@@ -263,7 +265,8 @@ static void put_runs(const struct cli_replay *replay)
 	for (size_t i = 0; i < replay->count; i++) {
 		const struct cli_summary *summary = &replay->report.summaries.runs[i];
 
-		cli_printf("  %s:%lu", summary->path, summary->line);
+		cli_printf("  ");
+		cli_report_log(summary);
 		if (summary->rank)
 			cli_printf(", rank %s", summary->rank);
 		fputs(": ", stdout);

@@ -175,9 +175,10 @@ void cli_report_moved(const struct cli_summary *summary)
 	}
 }
 
-/* away: of the story of the run, which may know more than the lines */
+/* away: of the story of the run, which may know more than the lines; final: out of memory, without
+ * those of oom.honest_first */
 static void put_run(const char *rank, const char *ended, const struct spill_totals *totals,
-                    const struct spill_away *away)
+                    const struct spill_away *away, uint64_t final)
 {
 	char held_up[32] = "-";
 
@@ -191,13 +192,14 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 	           ended, totals->allocs, totals->spills, cli_size_or_dash(away->peak).text, held_up,
 	           cli_size_or_dash(totals->demoted).text, cli_size_or_dash(totals->peak.device).text,
 	           cli_size_or_dash(totals->peak.host).text, cli_size_or_dash(totals->peak.managed).text,
-	           totals->ooms);
+	           final);
 }
 
 void cli_report_runs(const struct cli_report *report)
 {
 	const struct cli_summaries *summaries = &report->summaries;
 	const struct spill_totals sum = cli_report_sum(report);
+	uint64_t final = 0;
 
 	if (summaries->count == 1)
 		puts("1 run");
@@ -209,11 +211,14 @@ void cli_report_runs(const struct cli_report *report)
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 
-		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals, &run->story.away);
+		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals, &run->story.away,
+		        cli_summary_surfaced(run));
+		final += cli_summary_surfaced(run);
 		cli_report_log(run);
+		putchar('\n');
 	}
 	if (summaries->count > 1) {
-		put_run("sum", "", &sum, &sum.away);
+		put_run("sum", "", &sum, &sum.away, final);
 		puts("");
 	}
 }

@@ -207,6 +207,7 @@ static void put_rest(const struct cli_summary *summary)
 	}
 	cli_report_label("log");
 	cli_report_log(summary);
+	putchar('\n');
 }
 
 static void put_bytes(const char *label, const struct spill_bytes *bytes)

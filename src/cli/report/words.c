@@ -87,5 +87,4 @@ void cli_report_log(const struct cli_summary *summary)
 	cli_printf("%s", summary->path);
 	if (summary->line > 1)
 		cli_printf(":%lu", summary->line);
-	putchar('\n');
 }
