@@ -79,16 +79,16 @@ class Case(unittest.TestCase):
 
     def records(self, path=None):
         """The log's records without the files of callers, which come when their names are first used."""
-        return [record for record in self.lines(path) if record["kind"] != "file"]
+        return [record for record in self.all_lines(path) if record["kind"] != "file"]
 
     def files(self, path=None):
         """The files of callers."""
-        return [record for record in self.lines(path) if record["kind"] == "file"]
+        return [record for record in self.all_lines(path) if record["kind"] == "file"]
 
     def check_files(self, path=None):
         """Each file that a caller of a run names has its line there, and only one."""
         runs = []
-        for record in self.lines(path):
+        for record in self.all_lines(path):
             runs += [([], set())] if record["kind"] == "start" else []
             files, named = runs[-1]
             if record["kind"] == "file":
@@ -99,7 +99,7 @@ class Case(unittest.TestCase):
             self.assertEqual(len(files), len(set(files)))
             self.assertLessEqual(named, {name for name, _, _ in files})
 
-    def lines(self, path=None):
+    def all_lines(self, path=None):
         text = (path or self.log).read_text(encoding="utf-8")
         self.assertTrue(text.endswith("\n"), "the last line is whole")
         records = [json.loads(line) for line in text.splitlines()]
