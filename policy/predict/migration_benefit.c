@@ -158,13 +158,15 @@ void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t sit
 	}
 }
 
-bool spill_benefit_is_unexplained(struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns)
+bool spill_benefit_is_unexplained(const struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns)
 {
 	uint64_t least_ns = benefit->sites[site].least_ns;
-	if (!least_ns || ns / UNEXPLAINED <= least_ns || ns - least_ns <= UNEXPLAINED_NS)
-		return false;
+	return least_ns && ns / UNEXPLAINED > least_ns && ns - least_ns > UNEXPLAINED_NS;
+}
+
+void spill_benefit_look_closer(struct spill_migration_benefit *benefit, uint16_t site)
+{
 	benefit->sites[site].closer = CLOSER;
-	return true;
 }
 
 void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16_t site, uint32_t key,

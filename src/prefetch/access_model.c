@@ -92,7 +92,8 @@ static bool brings_always(void)
 
 /*
  * True: the launch took so long because it accessed memory on the host that is not known. Then the
- * next launches of its code are expected to access more. pre: locked
+ * next launches of its code are expected to access more. False also for code that is given up, which
+ * does other work. pre: locked
  */
 static bool accessed_unknown(const struct spill_stopwatch_access *access, uint64_t ns)
 {
@@ -105,8 +106,10 @@ static bool accessed_unknown(const struct spill_stopwatch_access *access, uint64
 /* pre: locked */
 static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
 {
-	if (accessed_unknown(access, ns))
+	if (accessed_unknown(access, ns)) {
+		spill_benefit_look_closer(&model->benefit, access->site);
 		return;
+	}
 	spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
 	for (unsigned i = 0; i < access->count; i++)
 		spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i], access->on_host,

@@ -146,7 +146,10 @@ TEST(a_time_that_nothing_explains)
 	spill_benefit_add_use(&reuse, site, 0, 3 * MS / 2);
 	assert_int_equal(wanted(site, 0, 16, false), 2);
 	assert_true(spill_benefit_is_unexplained(&reuse, site, 20 * MS));
+	assert_int_equal(wanted(site, 0, 16, false), 2); /* by itself that changes nothing */
+	spill_benefit_look_closer(&reuse, site);
 	assert_int_equal(wanted(site, 0, 8, false), 8); /* looked at closely for a while */
+	assert_int_equal(wanted(site, 0, 16, false), 2);
 	assert_false(spill_benefit_is_unexplained(&reuse, site, 4 * MS));
 	/* Of short launches, a few milliseconds. */
 	spill_benefit_add_use(&reuse, site, 0, MS / 100);

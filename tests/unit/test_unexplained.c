@@ -51,6 +51,42 @@ TEST(with_all_memory_on_the_device_nothing_is_missing)
 	assert_int_equal(extent_after(CODE + 200, 20 * MS, false), 1);
 }
 
+/*
+ * One launch of eight does more work with the same grid. Longer extents are no help, so they are given
+ * up, and then launches are timed no more often than others.
+ */
+TEST(code_that_is_given_up_is_timed_rarely)
+{
+	enum { PERIODS = 200, LAST_PERIODS = 50, LAUNCHES = 8 };
+	static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
+	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
+	                                  {.bytes = CHUNK, .begins = true, .on_host = true}};
+	struct recorded_launch launches[LAUNCHES + 1];
+	for (unsigned i = 0; i < LAUNCHES; i++)
+		launches[i] = (struct recorded_launch){.site = CODE + 300,
+		                                       .ns = i ? MS / 2 : 20 * MS,
+		                                       .sure = 1,
+		                                       .count = 1,
+		                                       .uses = &uses[0],
+		                                       .waits = true};
+	launches[LAUNCHES] =
+	    (struct recorded_launch){.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]};
+	const struct recording recording = {
+	    .chunks = chunks,
+	    .launches = launches,
+	    .phases = {{.first = 0, .count = LAUNCHES + 1, .repeats = PERIODS}},
+	    .chunk_count = 2,
+	    .launch_count = LAUNCHES + 1,
+	    .phase_count = 1,
+	};
+	struct replay_result result = replay(&recording, SPILL_SWITCH_AUTO);
+	unsigned timed = 0;
+	for (unsigned i = PERIODS - LAST_PERIODS; i < PERIODS; i++)
+		timed += result.timed[i];
+	assert_false(spill_param_extent_too_short(CODE + 300)); /* given up */
+	assert_in_range(timed, 1, 3 * LAST_PERIODS); /* of each period one launch of each code, and probes */
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
