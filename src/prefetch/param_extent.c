@@ -22,6 +22,8 @@ static_assert(sizeof(struct extent_entry) == sizeof(uint64_t), "an entry is one 
 
 /* Sites whose extents are too short. One word each, as above. */
 #define SITES 1024
+/* Places that a site can have. If others have them all, it replaces the one at the first. */
+#define PLACES 8
 /* Most doublings of an extent, and the longest extent that they make. */
 #define DOUBLINGS 3
 #define DOUBLED_MOST (256ull << 20)
@@ -39,15 +41,23 @@ static _Atomic uint64_t short_sites[SITES];
 static _Atomic bool any_short;
 static_assert(sizeof(struct short_site) == sizeof(uint64_t), "an entry is one word");
 
+/* `*word`: its place, or the one for it. */
 static struct short_site find_short_site(uint64_t site, _Atomic uint64_t **word)
 {
 	uint64_t hash = site * 0x9e3779b97f4a7c15ull;
-	struct short_site found;
-	*word = &short_sites[(hash >> 16) % SITES];
-	uint64_t value = atomic_load_explicit(*word, memory_order_relaxed);
-	memcpy(&found, &value, sizeof(found));
 	uint32_t tag = (uint32_t)(hash >> 32) | 1;
-	return found.tag == tag ? found : (struct short_site){.tag = tag};
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct short_site found;
+		*word = &short_sites[((hash >> 16) + i) % SITES];
+		uint64_t value = atomic_load_explicit(*word, memory_order_relaxed);
+		memcpy(&found, &value, sizeof(found));
+		if (found.tag == tag)
+			return found;
+		if (!found.tag)
+			return (struct short_site){.tag = tag};
+	}
+	*word = &short_sites[(hash >> 16) % SITES];
+	return (struct short_site){.tag = tag};
 }
 
 bool spill_param_extent_too_short(uint64_t site)

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "chunk_map.h"
+#include "hash.h"
 #include "param_extent.h"
 #include "replay_sim.h"
 
@@ -49,6 +50,18 @@ TEST(a_little_longer_is_nothing_special)
 TEST(with_all_memory_on_the_device_nothing_is_missing)
 {
 	assert_int_equal(extent_after(CODE + 200, 20 * MS, false), 1);
+}
+
+/* Codes whose launches take turns: none makes the library forget how often another was slow. */
+TEST(many_codes_in_turn)
+{
+	enum { CODES = 200 };
+	for (unsigned launch = 0; launch < SPILL_PARAM_EXTENT_SLOW; launch++)
+		for (unsigned i = 0; i < CODES; i++)
+			assert_true(spill_param_extent_too_short(spill_hash(1, i)));
+	for (unsigned i = 0; i < CODES; i++)
+		assert_int_equal(spill_param_extent(spill_hash(1, i), 0, SPILL_CHUNK_MAP_UNIT),
+		                 2 * SPILL_CHUNK_MAP_UNIT);
 }
 
 /*
