@@ -105,23 +105,30 @@ static const char *replace_file(void)
 	return out.error ? strerrordesc_np(out.error) : NULL;
 }
 
+/* False: another thread holds the ledger, or another process writes the same path. pre: locked */
+static bool try_to_write(void)
+{
+	struct spill_signal_guard guard;
+	if (!spill_ledger_device_totals_now(metrics.totals, metrics.devices))
+		return false;
+	spill_signal_guard_enter(&guard);
+	const char *problem = replace_file();
+	spill_signal_guard_leave(&guard);
+	if (problem && problem != spill_log_file_taken)
+		tell_no_file(problem);
+	return problem != spill_log_file_taken;
+}
+
 /* With all signals blocked: a handler that forks would wait for our lock. pre: locked */
 static void write_file(bool running)
 {
-	struct spill_signal_guard guard;
 	if (owner != getpid() || atomic_load(&spill_metrics_state) == SPILL_METRICS_OFF)
 		return;
 	atomic_store(&spill_metrics_state, SPILL_METRICS_WRITTEN);
 	atomic_store(&due_ns, spill_clock_ns() + SPILL_METRICS_PERIOD_NS);
 	metrics.running = running;
-	if (!spill_ledger_device_totals_now(metrics.totals, metrics.devices))
-		return;
-	spill_signal_guard_enter(&guard);
-	const char *problem = replace_file();
-	spill_signal_guard_leave(&guard);
-	/* Another process that writes the same path at this moment is no problem. */
-	if (problem && problem != spill_log_file_taken)
-		tell_no_file(problem);
+	if (!try_to_write())
+		atomic_store(&spill_metrics_state, SPILL_METRICS_CHANGED); /* the next file has them */
 }
 
 /* -- when -------------------------------------------------------------------------------------- */

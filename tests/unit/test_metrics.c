@@ -11,6 +11,7 @@
 
 #include "fake_clock.h"
 #include "ledger.h"
+#include "log_file.h"
 #include "metrics.h"
 #include "metrics_text.h"
 
@@ -92,6 +93,27 @@ CHILD_TEST(without_a_thread_calls_write_it_once_a_second)
 	fake_clock.ns += 2 * SECOND;
 	allocate(4);
 	CHECK(allocations() == 2); /* that was the last one */
+}
+
+/* The file has the figures a second later if they cannot be read, or written, when they are due. */
+CHILD_TEST(figures_that_came_at_a_bad_moment_are_not_lost)
+{
+	struct spill_log_file draft = {.fd = -1};
+	open_metrics();
+	allocate(1);
+	fake_clock.ns += SECOND;
+	pthread_mutex_lock(spill_ledger_fork_lock.lock);
+	spill_metrics_look();
+	pthread_mutex_unlock(spill_ledger_fork_lock.lock);
+	CHECK(allocations() == 0);
+	fake_clock.ns += SECOND;
+	CHECK(!spill_log_file_open(&draft, in_folder("x.prom.tmp"))); /* as another process would */
+	spill_metrics_look();
+	spill_log_file_close(&draft);
+	CHECK(allocations() == 0);
+	fake_clock.ns += SECOND;
+	spill_metrics_look();
+	CHECK(allocations() == 1);
 }
 
 static unsigned files;
