@@ -30,8 +30,10 @@ struct spill_benefit_samples {
 struct spill_benefit_site {
 	uint64_t hash;         /* 0: free */
 	uint64_t resident_ns;  /* mean time of a launch with all memory on the device */
+	uint64_t least_ns;     /* least time of such a launch */
 	uint64_t in_place_ns;  /* mean time of a launch with some memory on the host */
 	uint64_t in_place_kib; /* mean size of that memory */
+	uint32_t closer;       /* so many launches are timed, because one took unexplained time */
 	struct spill_benefit_samples resident, in_place;
 };
 
@@ -50,7 +52,8 @@ uint16_t spill_benefit_site(struct spill_migration_benefit *benefit, uint64_t ha
 
 /*
  * Should this launch be timed? The two states, with `on_host` bytes on the host or with none, are
- * counted apart. Yes for the first few of a state, then rarely (every 256th), because times change.
+ * counted apart. Yes for the first few of a state, then rarely, because times change: every 256th, and
+ * more often with all memory on the device, because then something unknown may be on the host.
  * If the samples do not arrive, it asks less and less often. Counts the launch.
  * pre: site < SPILL_BENEFIT_SITES
  */
@@ -63,6 +66,15 @@ bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_
  */
 void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host,
                            uint64_t ns);
+
+/*
+ * A launch took far longer than others of its site, though all memory that it is known to access was
+ * on the device. So it accessed more, or does other work. pre: as above
+ */
+bool spill_benefit_is_unexplained(const struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns);
+
+/* The next launches of the site with all memory on the device are timed. pre: as above */
+void spill_benefit_look_closer(struct spill_migration_benefit *benefit, uint16_t site);
 
 /*
  * Adds the sample for one chunk on the host (site_chunk_cost.h). pre: as above; on_host, key != 0

@@ -23,10 +23,10 @@ int spill_device_memory(const struct spill_backend *backend, int device, uint64_
 {
 	int result = backend->devices->memory(device, free, total);
 	struct answer *answer = answer_of(device);
-	/* 0 free bytes: the driver may not have known (backend.h). */
-	if (result || !*free || !answer || !spill_seq_write_begin(&answer->lock))
+	if (result || !answer || !spill_seq_write_begin(&answer->lock))
 		return result;
-	const uint64_t figures[FIGURES] = {*free, *total, spill_account_device_held(device),
+	/* 0 free bytes: the driver may not have known (backend.h). An older answer would be wrong. */
+	const uint64_t figures[FIGURES] = {*free, *free ? *total : 0, spill_account_device_held(device),
 	                                   spill_clock_ns()};
 	spill_seq_put(answer->figure, figures, FIGURES);
 	spill_seq_write_end(&answer->lock);

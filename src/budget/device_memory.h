@@ -11,7 +11,10 @@
 /* As backend->devices->memory, and remembers the answer. */
 int spill_device_memory(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *total);
 
-/* The last answer, with its age. .total == 0: there is none yet, or a thread is writing it. */
+/*
+ * The last answer, with its age. .total == 0: there is none, the driver did not know, or a thread is
+ * writing it.
+ */
 struct spill_seen spill_device_seen(int device);
 
 /* After fork the child has asked nothing. */

@@ -7,7 +7,9 @@
 
 #include "clock.h"
 #include "chunk_stay.h"
+#include "chunked.h"
 #include "minmax.h"
+#include "param_extent.h"
 #include "process.h"
 #include "stopwatch.h"
 #include "access_recording.h"
@@ -88,6 +90,32 @@ static bool brings_always(void)
 	return spill_process_policy()->movable_follow == SPILL_SWITCH_ON;
 }
 
+/*
+ * True: the launch took so long because it accessed memory on the host that is not known. Then the
+ * next launches of its code are expected to access more. False also for code that is given up, which
+ * does other work. pre: locked
+ */
+static bool accessed_unknown(const struct spill_stopwatch_access *access, uint64_t ns)
+{
+	uint64_t code = model->benefit.sites[access->site].hash;
+	return !access->on_host && code && spill_chunked_on_host() &&
+	       spill_benefit_is_unexplained(&model->benefit, access->site, ns) &&
+	       spill_param_extent_too_short(code);
+}
+
+/* pre: locked */
+static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
+{
+	if (accessed_unknown(access, ns)) {
+		spill_benefit_look_closer(&model->benefit, access->site);
+		return;
+	}
+	spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
+	for (unsigned i = 0; i < access->count; i++)
+		spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i], access->on_host,
+		                            ns);
+}
+
 /* Adds a measurement. Dropped if the lock is contended. */
 static void add_measurement(const struct spill_stopwatch_access *access, uint64_t ns, uint64_t behind_ns)
 {
@@ -100,10 +128,7 @@ static void add_measurement(const struct spill_stopwatch_access *access, uint64_
 		model->behind_ns = behind_ns;
 		if (behind_ns)
 			bound_busy_time(model->work_ns - access->work_ns);
-		spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
-		for (unsigned i = 0; i < access->count; i++)
-			spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i],
-			                            access->on_host, ns);
+		learn_time(access, ns);
 	}
 	pthread_mutex_unlock(&lock);
 }

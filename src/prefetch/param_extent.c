@@ -20,6 +20,75 @@ struct extent_entry {
 static _Atomic uint64_t entries[ENTRIES];
 static_assert(sizeof(struct extent_entry) == sizeof(uint64_t), "an entry is one word");
 
+/* Sites whose extents are too short. One word each, as above. */
+#define SITES 1024
+/* Places that a site can have. If others have them all, it replaces the one at the first. */
+#define PLACES 8
+/* Most doublings of an extent, and the longest extent that they make. */
+#define DOUBLINGS 3
+#define DOUBLED_MOST (256ull << 20)
+/* Launches that are still too slow with all doublings, before these are given up. */
+#define VAIN 64
+
+struct short_site {
+	uint32_t tag; /* 0: none */
+	uint16_t slow;
+	uint8_t doublings;
+	bool given_up;
+};
+
+static _Atomic uint64_t short_sites[SITES];
+static _Atomic bool any_short;
+static_assert(sizeof(struct short_site) == sizeof(uint64_t), "an entry is one word");
+
+/* `*word`: its place, or the one for it. */
+static struct short_site find_short_site(uint64_t site, _Atomic uint64_t **word)
+{
+	uint64_t hash = site * 0x9e3779b97f4a7c15ull;
+	uint32_t tag = (uint32_t)(hash >> 32) | 1;
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct short_site found;
+		*word = &short_sites[((hash >> 16) + i) % SITES];
+		uint64_t value = atomic_load_explicit(*word, memory_order_relaxed);
+		memcpy(&found, &value, sizeof(found));
+		if (found.tag == tag)
+			return found;
+		if (!found.tag)
+			return (struct short_site){.tag = tag};
+	}
+	*word = &short_sites[(hash >> 16) % SITES];
+	return (struct short_site){.tag = tag};
+}
+
+bool spill_param_extent_too_short(uint64_t site)
+{
+	_Atomic uint64_t *word;
+	struct short_site found = find_short_site(site, &word);
+	if (found.given_up)
+		return false;
+	unsigned most = found.doublings < DOUBLINGS ? SPILL_PARAM_EXTENT_SLOW : VAIN;
+	if (++found.slow >= most) {
+		found.slow = 0;
+		found.given_up = found.doublings == DOUBLINGS;
+		found.doublings = found.given_up ? 0 : found.doublings + 1;
+	}
+	uint64_t value;
+	memcpy(&value, &found, sizeof(value));
+	atomic_store_explicit(word, value, memory_order_relaxed);
+	atomic_store_explicit(&any_short, true, memory_order_relaxed);
+	return !found.given_up;
+}
+
+/* The extent with the doublings of its site. */
+static uint64_t doubled(uint64_t site, uint64_t extent)
+{
+	_Atomic uint64_t *word;
+	if (!atomic_load_explicit(&any_short, memory_order_relaxed) || extent >= DOUBLED_MOST)
+		return extent;
+	uint64_t longer = extent << find_short_site(site, &word).doublings;
+	return longer < DOUBLED_MOST ? longer : DOUBLED_MOST;
+}
+
 static uint16_t units_of(uint64_t bytes)
 {
 	uint64_t count = (bytes + SPILL_CHUNK_MAP_UNIT - 1) >> SPILL_CHUNK_MAP_UNIT_SHIFT;
@@ -50,6 +119,6 @@ uint64_t spill_param_extent(uint64_t site, uint32_t slot, uint64_t bytes)
 		note_shorter(&entry, seen);
 	memcpy(&word, &entry, sizeof(word));
 	atomic_store_explicit(slot_word, word, memory_order_relaxed);
-	uint64_t extent = (uint64_t)entry.extent << SPILL_CHUNK_MAP_UNIT_SHIFT;
+	uint64_t extent = doubled(site, (uint64_t)entry.extent << SPILL_CHUNK_MAP_UNIT_SHIFT);
 	return extent > bytes ? extent : bytes;
 }

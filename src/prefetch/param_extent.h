@@ -12,7 +12,20 @@
 #ifndef SPILL_PARAM_EXTENT_H
 #define SPILL_PARAM_EXTENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * A launch of the site took far longer than others, though all memory that it is known to access was
+ * on the device. So its extents are too short: a begin in its buffer is that of another buffer, which
+ * was there before or comes later. After a few such launches all extents of the site become twice as
+ * long, up to 8 times. If that does not help, they are as before, for good. True: it may help. Takes
+ * no lock, as above.
+ */
+bool spill_param_extent_too_short(uint64_t site);
+
+/* Such launches for each step. */
+#define SPILL_PARAM_EXTENT_SLOW 4
 
 /* An extent is forgotten after this many launches with shorter ones. */
 #define SPILL_PARAM_EXTENTS 32

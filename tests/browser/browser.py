@@ -215,6 +215,22 @@ class Pages(unittest.TestCase):
             self.opened(name, width=375, height=800, scale=2, phone=True)
             self.assertLessEqual(browser.value("document.documentElement.scrollWidth"), 375, name)
 
+    def test_on_a_phone_a_name_stays_beside_the_figures_that_matter(self):
+        self.opened("ranks", width=390, height=844, scale=2, phone=True)
+        ends = "[...document.querySelectorAll('[aria-label=\"{}\"] tbody tr:first-child td')].map((cell) => cell.getBoundingClientRect().right)"
+        for table in ("By caller", "4 runs"):  # a name, and two figures
+            self.assertLessEqual(browser.value(ends.format(table))[2], 390, table)
+        box = "document.querySelector('[aria-label=\"By caller\"]')"
+        browser.value(f"{box}.scrollLeft = 200")
+        self.assertGreater(browser.value(f"{box}.scrollLeft"), 0)
+        left = browser.value(f"[{box}, {box}.querySelector('td')].map((each) => each.getBoundingClientRect().left)")
+        self.assertLess(abs(left[0] - left[1]), 2, "it is still there")
+
+    def test_the_headline_is_the_story(self):
+        story = self.opened("run")["story"]["size"]
+        self.assertEqual(browser.value("document.querySelector('#verdict .headline').innerText"), "1 out of memory; " + story)
+        self.assertIn("Refused by: ", browser.value("document.querySelector('#verdict .problem').innerText"))
+
     def test_everything_has_a_name(self):
         self.opened("ranks")
         self.assertEqual(browser.value("document.querySelectorAll('h1').length"), 1)

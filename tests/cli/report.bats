@@ -239,6 +239,30 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	[ "$(json twice.jsonl | jq .runs[0].totals.away.moves_us)" = "$(json "$data/moves.jsonl" | jq .runs[0].totals.away.moves_us)" ]
 }
 
+# story.jsonl and story.stderr are of one run on the simulator: movable memory, and an out of memory at host.limit.
+@test "a recorded run: stderr, text, JSON, the page, --summary and spill log tell one story" {
+	json "$data/story.jsonl" >story.json || [ $? -eq 1 ]
+	size=$(jq -r .runs[0].story.size story.json) cost=$(jq -r .runs[0].story.cost story.json)
+	[[ $size == "up to "*" was in host memory ("*" wanted, "*" on the card)" ]]
+	[[ $cost == "moves held the program up for "*" s, "*" %" ]]
+	[ "$(tail -n 1 "$data/story.stderr")" = "spill: script: $size; $cost; log /tmp/rp/story.jsonl" ]
+	refused=$(jq -r .runs[0].ooms[0].refused story.json) advice=$(jq -r .runs[0].ooms[0].advice story.json)
+	grep -qxF "spill:   refused by $refused" "$data/story.stderr"
+	grep -qxF "spill:   what would have helped: $advice" "$data/story.stderr"
+	run "$spill" report "$data/story.jsonl"
+	ends_with 1
+	[[ ${lines[3]} == "  refused by     $refused; "* ]]
+	[ "${lines[4]}" = "  would help     $advice" ]
+	[ "${lines[5]}" = "  spilled        yes: $size" ]
+	[ "${lines[6]}" = "  cost           $cost" ]
+	"$spill" report --html - "$data/story.jsonl" | grep -qF "\"size\":\"$size\",\"cost\":\"$cost\""
+	"$spill" report --summary "$data/story.jsonl" | grep -qF " $(jq -r '.runs[0].story.peak_bytes / 1048576 * 100 | round / 100' story.json).00 MiB "
+	"$spill" log "$data/story.jsonl" | grep -qF "; $size; $cost; still held "
+	# What others held, and so no room that the run would contradict.
+	[ "$(jq -c '.runs[0].devices[0] | [.shortage.told, .shortage.others, .fit.others, (.fit.surplus < 0)]' story.json)" = '[true,2097152,2097152,true]' ]
+	[ "$(jq -c '.runs[0].differences' story.json)" = '[]' ]
+}
+
 @test "of a log without the figures: that they are not known, and no surplus that the run contradicts" {
 	run "$spill" report "$example"
 	has_line "  memory lacked  device 0: the log does not tell what was free"
@@ -299,9 +323,9 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 
 @test "of several runs: what spilled and what was moved, of each and of all" {
 	run "$spill" report "$data/run.jsonl" "$data/moves.jsonl"
-	has_line "  -     exit               2           1    2.04 GiB           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
-	has "  -     exit               1           0           -    2.00 GiB    7.04 GiB "
-	[[ ${lines[4]} == "  sum  "*" 3           1    2.04 GiB    2.00 GiB  "* ]]
+	has_line "  -     exit               2           1    2.04 GiB           -           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
+	has "  -     exit               1           0    2.00 GiB      0.50 s    2.00 GiB    7.04 GiB "
+	[[ ${lines[4]} == "  sum  "*" 3           1    4.04 GiB      0.50 s    2.00 GiB  "* ]]
 	[ "$(json "$data/run.jsonl" "$data/moves.jsonl" | jq -c '.sum | [.promotions, .promoted_bytes]')" = "[1,2147483648]" ]
 }
 

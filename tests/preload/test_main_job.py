@@ -62,7 +62,10 @@ class MainJob(Case):
                 self.assertIn("all data right", done.stdout)
                 data = [r for r in self.checked_records() if r["kind"] == "alloc" and r["bytes"] == 6 * MIB]
                 self.assertEqual(len(data), 8)
-                self.assertEqual(len(apart(before_end(done.stderr))[0].splitlines()), 1, done.stderr)
+                first, *growth = apart(before_end(done.stderr))[0].splitlines()
+                self.assertIn("; expect lower speed; log ", first)
+                self.assertLessEqual(len(growth), 3, done.stderr)
+                self.assertTrue(all(" when last told); " in line for line in growth), done.stderr)
 
     def loud(self, stderr, what):
         """One loud line, and nothing else but the block about the out of memory that surfaced."""

@@ -43,14 +43,14 @@ class Moves(ScriptCase):
     movable = "on"
 
     def test_a_move_has_the_room_and_the_exit_line_the_cost(self):
-        self.good(self.script(FULL, **MOVED))
+        self.good(self.script(FULL, **MOVED | {"SPILL_DEVICE_RESERVE": "2MiB"}))  # never without a free byte
         records = self.checked_records()
         moves = [record for record in records if record["kind"] == "move"]
         self.assertGreater(len(moves), 1)
         for move in moves:
             self.assertEqual(move["seen"]["total"], VRAM)
         away = records[-1]["away"]
-        self.assertEqual((away["peak_bytes"], away["wanted_bytes"]), (6 * MIB, 20 * MIB))
+        self.assertEqual((away["peak_bytes"], away["wanted_bytes"]), (8 * MIB, 20 * MIB))
         self.assertGreater(away["moves_us"], 0)
 
 
@@ -112,6 +112,10 @@ class Same(ScriptCase):
         self.assertIn(f"  spilled        yes: {story['size']}\n  cost           {story['cost']}\n", text)
         self.assertIn(json.dumps(story["size"]), page)
         self.assertIn(json.dumps(story["cost"]), page)
+        log = subprocess.run([SPILL, "log", self.log], capture_output=True, text=True, timeout=60, check=False).stdout
+        self.assertIn(f"; {story['size']}; {story['cost']}; still held ", log.splitlines()[-1])
+        summary = subprocess.run([SPILL, "report", "--summary", self.log], capture_output=True, text=True, timeout=60, check=False).stdout
+        self.assertEqual(summary.splitlines()[2].split()[4:6], story["size"].split()[2:4], summary)
         # The cause of an out of memory, with its remedy, is at the top and the same everywhere.
         self.assertIn(f"spill:   refused by {oom['refused']}\n", done.stderr)
         self.assertIn(f"spill:   what would have helped: {oom['advice']}\n", done.stderr)

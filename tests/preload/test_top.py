@@ -14,7 +14,7 @@ import termios
 import time
 import unittest
 
-from harness import KERNELS, MIB, PROGRAMS, SPILL, check_log, held, in_order
+from harness import KERNELS, MIB, PROGRAMS, SPILL, Away, check_log, held, in_order
 from scripted import MOVED, ScriptCase
 
 sys.path.append("/usr/lib/python3/dist-packages")  # Debian's python3-pyte is pure Python, for any python3
@@ -102,7 +102,7 @@ class Figures(TopCase):
         live, sums = {}, {name: 0 for name in ("spills", "spilled_host_bytes", "spilled_managed_bytes", "demotions", "promotions",
                                                "demoted_bytes", "promoted_bytes", "ooms", "allocs", "frees")}
         total = {"device": 0, "host": 0, "managed": 0}
-        peak, away = dict(total), 0
+        peak, away, story = dict(total), 0, Away()
         for record in in_order(records):
             if record["kind"] == "alloc":
                 ours = record["reason"] in ("oom", "limit", "rule") or record["place"] in ("movable", "split")
@@ -124,7 +124,10 @@ class Figures(TopCase):
             for kind in total:
                 total[kind] = sum(where[kind] for where, _ in live.values())
                 peak[kind] = max(peak[kind], total[kind])
+            story.add(record, total["device"])
         away = sum(where["host"] + where["managed"] for where, ours in live.values() if ours)
+        told = story.sums()
+        sums |= {"peak_away_bytes": told["peak_bytes"], "peak_wanted_bytes": told["wanted_bytes"], "moves_us": told["moves_us"]}
         return sums | {"away_bytes": away} | {f"{kind}_bytes": size for kind, size in total.items()} | \
             {f"peak_{kind}_bytes": size for kind, size in peak.items()}
 
@@ -173,6 +176,7 @@ class Figures(TopCase):
         words = "retain:0 alloc:a:4m:3 pause:1 alloc:b:4m:2 pause:2 free:b free:a pause:3"
         rows, records = self.at_each_pause(words, 3, **MOVED)
         self.assertEqual((rows[0]["demotions"], rows[1]["demotions"] > 0), (0, True))
+        self.assertEqual((rows[0]["moves_us"], rows[1]["moves_us"] > 0), (0, True))
         last, move = rows[1]["last_decision"], [r for r in records if r["kind"] == "move" and r["what"] == "demote"][-1]
         self.assertEqual((last["what"], last["place"], last["bytes"], last["reason"]), ("demote", "host", move["bytes"], move["reason"]))
 
@@ -447,6 +451,15 @@ class View(TopCase):
         self.assertTrue(all(len(line) <= 80 for line in lines))
         self.assertRegex(lines[-2], r"^log:  /")
         self.assertRegex(lines[-3], r"^last: \d+s spill 6.00M split limit, rule default, cuMemAlloc_v2, job\d+\+0x")
+        self.assertEqual(self.leaves(), 0)
+
+    def test_the_cost_of_moves(self):
+        self.start("retain:0 alloc:a:4m:6 pause:9", program=self.folder / self.name, log=self.folder / "moves", **MOVED)
+        self.reach(9)
+        self.open("--sort", "spilled")
+        self.shows("; moves held the program up for ")
+        self.key("\x1b[B")  # the row below has moved nothing
+        self.until(lambda lines: not any("moves held" in line for line in lines), "row without moves")
         self.assertEqual(self.leaves(), 0)
 
     def test_80_columns(self):

@@ -48,14 +48,24 @@ TEST(an_answer_is_remembered_with_what_this_process_held)
 	assert_int_equal(driver.asked, 0);
 }
 
-TEST(a_refusal_and_an_unknown_device_change_nothing)
+TEST(an_answer_that_is_not_known_replaces_the_one_before)
 {
 	spill_device_memory_reset();
 	driver.result = 0;
 	driver.free = 7;
 	driver.total = 1000;
 	assert_int_equal(ask(0), 0);
-	driver.free = 0; /* the driver could not be asked for it */
+	driver.free = 0; /* no context could be asked for it */
+	assert_int_equal(ask(0), 0);
+	assert_int_equal(spill_device_seen(0).total, 0);
+}
+
+TEST(a_refusal_and_an_unknown_device_change_nothing)
+{
+	spill_device_memory_reset();
+	driver.result = 0;
+	driver.free = 7;
+	driver.total = 1000;
 	assert_int_equal(ask(0), 0);
 	driver.result = 3;
 	driver.free = 9;

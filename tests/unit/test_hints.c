@@ -406,6 +406,29 @@ CHILD_TEST(what_reached_too_far_is_forgotten)
 	CHECK(uses_again(BASE + 4 * CHUNK) && told.count == 2);
 }
 
+/* Launches that are too slow access more than begins tell. So their extents grow, and shrink again if that is no help. */
+CHILD_TEST(extents_that_are_too_short_become_longer)
+{
+	allocation(0, 32, 0);
+	for (unsigned i = 1; i < 32; i++)
+		uses(BASE + i * CHUNK);
+	CHECK(uses(BASE) && told.count == 1);
+	for (unsigned doubling = 1; doubling <= 3; doubling++) {
+		for (unsigned i = 0; i < SPILL_PARAM_EXTENT_SLOW; i++)
+			CHECK(spill_param_extent_too_short(told.site));
+		CHECK(uses_again(BASE) && told.count == 1u << doubling && told.sure == 1);
+	}
+	uint64_t site = told.site;
+	CHECK(uses(BASE) && told.count == 1); /* another site is as before */
+	grid--;
+	unsigned slow = 0;
+	while (spill_param_extent_too_short(site) && slow < 1000)
+		slow++;
+	CHECK(slow > SPILL_PARAM_EXTENT_SLOW && slow < 1000);
+	CHECK(uses_again(BASE) && told.count == 1);
+	CHECK(!spill_param_extent_too_short(site) && uses_again(BASE) && told.count == 1);
+}
+
 CHILD_TEST(each_key_once_and_not_too_many)
 {
 	uint64_t pointers[] = {BASE, BASE + CHUNK, BASE + 8, BASE, BASE + 2 * CHUNK - 8};

@@ -117,18 +117,44 @@ static unsigned wanted(uint16_t site, uint64_t on_host, unsigned uses, bool meas
 	return count;
 }
 
-TEST(the_first_few_are_timed_and_then_one_of_256)
+TEST(the_first_few_are_timed_and_then_a_few)
+{
+	static const struct {
+		uint64_t ns;
+		unsigned one_of;
+	} cases[] = {{MS / 20, 64}, {MS, 8}};
+	for (unsigned n = 0; n < 2; n++) {
+		uint16_t site = new_site();
+		for (unsigned i = 0; i < 4; i++) {
+			assert_true(spill_benefit_wants_sample(&reuse, site, 0));
+			spill_benefit_add_use(&reuse, site, 0, cases[n].ns);
+		}
+		assert_int_equal(wanted(site, 0, cases[n].one_of - 4, false), 0);
+		assert_int_equal(wanted(site, 0, 10 * cases[n].one_of, false), 10);
+		/* The other state has its own first few. */
+		assert_int_equal(wanted(site, GIB, 256, true), 4);
+		assert_int_equal(wanted(site, GIB, 256, true), 1);
+	}
+}
+
+/* Far longer than others with all memory on the device: it accessed memory that is not known. */
+TEST(a_time_that_nothing_explains)
 {
 	uint16_t site = new_site();
-	for (unsigned i = 0; i < 4; i++) {
-		assert_true(spill_benefit_wants_sample(&reuse, site, 0));
-		spill_benefit_add_use(&reuse, site, 0, MS);
-	}
-	assert_int_equal(wanted(site, 0, 252, true), 0);
-	assert_int_equal(wanted(site, 0, 10 * 256, true), 10);
-	/* The other state has its own first few. */
-	assert_int_equal(wanted(site, GIB, 256, true), 4);
-	assert_int_equal(wanted(site, GIB, 256, true), 1);
+	assert_false(spill_benefit_is_unexplained(&reuse, site, 20 * MS)); /* no other is known */
+	measured(site, 0, MS / 2, 4);
+	spill_benefit_add_use(&reuse, site, 0, 3 * MS / 2);
+	assert_int_equal(wanted(site, 0, 16, false), 2);
+	assert_true(spill_benefit_is_unexplained(&reuse, site, 20 * MS));
+	assert_int_equal(wanted(site, 0, 16, false), 2); /* by itself that changes nothing */
+	spill_benefit_look_closer(&reuse, site);
+	assert_int_equal(wanted(site, 0, 8, false), 8); /* looked at closely for a while */
+	assert_int_equal(wanted(site, 0, 16, false), 2);
+	assert_false(spill_benefit_is_unexplained(&reuse, site, 4 * MS));
+	/* Of short launches, what some MiB take over the link. */
+	spill_benefit_add_use(&reuse, site, 0, MS / 100);
+	assert_false(spill_benefit_is_unexplained(&reuse, site, MS / 2));
+	assert_true(spill_benefit_is_unexplained(&reuse, site, MS));
 }
 
 /* A use every 256th of which is of the same state: both go on being timed. */
@@ -142,7 +168,7 @@ TEST(both_states_are_timed_again_when_they_alternate)
 		resident += wanted(site, 0, 1, true);
 		in_place += wanted(site, GIB, 1, true);
 	}
-	assert_int_equal(resident, 4);
+	assert_int_equal(resident, 4 * 256 / 8);
 	assert_int_equal(in_place, 4);
 }
 
@@ -155,7 +181,7 @@ TEST(what_is_never_told_is_asked_for_less)
 	assert_in_range(wanted(site, 0, 1024, false), 1, 1024 / 16);
 	/* Then it is told after all: it is asked for no more than seldom. */
 	measured(site, 0, MS, 4);
-	assert_int_equal(wanted(site, 0, 1024, false), 4);
+	assert_int_equal(wanted(site, 0, 1024, false), 1024 / 8);
 }
 
 /* -- what pays -- */

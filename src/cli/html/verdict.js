@@ -10,7 +10,7 @@ function spilledBy(rows, key, nameOf = (name) => name || "?") {
 	const more = spilled.length - 5;
 
 	return spilled.slice(0, 5).map((row) => nameOf(row.name) + " " + size(row[key])).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
-		"not told: the lines were left out (log.max)";
+		"not told: the log lacks these lines";
 }
 
 const moved = (bytes, moves, reasons) => size(bytes) + " in " + plural(moves, "move") + ": " +

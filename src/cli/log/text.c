@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "oom_report.h"
+#include "run_story.h"
 #include "log_reader.h"
 #include "put.h"
 
@@ -166,6 +167,21 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 	fputs(" not written: log.max\n", out);
 }
 
+/* "; up to 1.28 GiB was in host memory (…); moves held the program up for 0.30 s, 2 %" */
+static void put_story(FILE *out, const struct spill_totals *totals, uint64_t run_us)
+{
+	const struct spill_story story = spill_story_of(totals, run_us);
+	char buffer[256];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_text_add(&text, "; ");
+	spill_story_size(&text, &story);
+	if (story.away.moves_us)
+		spill_text_add(&text, "; ");
+	spill_story_cost(&text, &story);
+	cli_fprintf(out, "%s", buffer);
+}
+
 static void print_exit(FILE *out, const struct spill_record_exit *end)
 {
 	const struct spill_totals *totals = &end->totals;
@@ -181,6 +197,8 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 		            spill_size(totals->demoted).text, totals->demotions,
 		            totals->demotions == 1 ? "" : "s", spill_size(totals->promoted).text,
 		            totals->promotions);
+	if (totals->away.peak)
+		put_story(out, totals, end->time_us);
 	cli_fprintf(out, "; still held %s\n", spill_sums(&totals->live).text);
 }
 

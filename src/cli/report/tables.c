@@ -170,11 +170,20 @@ void cli_report_moved(const struct cli_summary *summary)
 	}
 }
 
-static void put_run(const char *rank, const char *ended, const struct spill_totals *totals)
+/* away: of the story of the run, which may know more than the lines */
+static void put_run(const char *rank, const char *ended, const struct spill_totals *totals,
+                    const struct spill_away *away)
 {
-	cli_printf("  %-5s %-7s %12" PRIu64 "%12" PRIu64 "%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank, ended,
-	           totals->allocs, totals->spills,
-	           cli_size_or_dash(totals->spilled.host + totals->spilled.managed).text,
+	char held_up[32] = "-";
+
+	if (away->moves_us) {
+		uint64_t hundredths = (away->moves_us + 5000) / 10000; /* rounded, as in the story */
+
+		snprintf(held_up, sizeof(held_up), "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
+		         hundredths % 100);
+	}
+	cli_printf("  %-5s %-7s %12" PRIu64 "%12" PRIu64 "%12s%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank,
+	           ended, totals->allocs, totals->spills, cli_size_or_dash(away->peak).text, held_up,
 	           cli_size_or_dash(totals->demoted).text, cli_size_or_dash(totals->peak.device).text,
 	           cli_size_or_dash(totals->peak.host).text, cli_size_or_dash(totals->peak.managed).text,
 	           totals->ooms);
@@ -189,16 +198,17 @@ void cli_report_runs(const struct cli_report *report)
 		puts("1 run");
 	else
 		printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
-	cli_printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
-	           "of it spilt", "spilled", "moved", "peak device", "peak host", "managed", "oom");
+	cli_printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
+	           "of it spilt", "spilled", "held up", "moved", "peak device", "peak host", "managed",
+	           "oom");
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 
-		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals);
+		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals, &run->story.away);
 		cli_printf("%s:%lu\n", run->path, run->line);
 	}
 	if (summaries->count > 1) {
-		put_run("sum", "", &sum);
+		put_run("sum", "", &sum, &sum.away);
 		puts("");
 	}
 }

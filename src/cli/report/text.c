@@ -77,7 +77,7 @@ static void put_rows(const char *label, const struct cli_table *table, const str
 	if (named > NAMES)
 		printf(" and %u more", named - NAMES);
 	if (!named)
-		fputs("not told: the lines were left out (log.max)", stdout);
+		fputs("not told: the log lacks these lines", stdout);
 	putchar('\n');
 }
 

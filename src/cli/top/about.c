@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "run_story.h"
 #include "top_draw.h"
 
 static bool coloured;
@@ -51,6 +52,22 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)
 
 /* -- the selected row, the last line, help ---------------------------------------------------- */
 
+/* "; moves held the program up for 0.30 s, 2 %", of the time since its first GPU memory call. */
+static void add_cost(char *line, size_t size, const struct cli_top_row *row, uint64_t wall_us)
+{
+	uint64_t start_us = row->process->head.start_us;
+	const struct spill_story story = {
+	    .away.moves_us = row->device->figures[SPILL_COUNTER_MOVES_US],
+	    .run_us = wall_us > start_us ? wall_us - start_us : 0,
+	};
+	char cost[128];
+	struct spill_text text = spill_text_begin(cost, sizeof(cost));
+
+	spill_story_cost(&text, &story);
+	if (*cost)
+		cli_top_add(line, size, "; %s", cost);
+}
+
 /* Of a path that is too long the folders in front are left out, because its end tells the logs apart. */
 static void put_log(int y, const char *path)
 {
@@ -93,6 +110,7 @@ void cli_top_selected(int y, const struct cli_top_shown *shown)
 	line[0] = '\0';
 	cli_top_add(line, sizeof(line), "moves: %" PRIu64 " out (%s), %" PRIu64 " back (%s)",
 	            figures[SPILL_COUNTER_DEMOTIONS], size[3], figures[SPILL_COUNTER_PROMOTIONS], size[4]);
+	add_cost(line, sizeof(line), row, shown->look->wall_us);
 	cli_top_line(y + 2, A_NORMAL, line);
 	strcpy(line, "last: ");
 	cli_top_cell(row, CLI_TOP_DECISION, shown->look->wall_us, line + 6, sizeof(line) - 6);

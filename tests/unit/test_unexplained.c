@@ -1,0 +1,106 @@
+/* Launches that take longer than the memory they are known to access explains. The replay has their times. */
+#include "unit.h"
+
+#include "chunk_map.h"
+#include "hash.h"
+#include "param_extent.h"
+#include "replay_sim.h"
+
+#define MS 1000000ull
+#define CHUNK (64ull << 20)
+
+enum { CODE = 5, OTHER, FAST_PERIODS = 40, SLOW_PERIODS = 40 };
+
+/* A launch of the code takes `slow_ns` in the later periods. Its chunk is on the device; another launch has one on the host. */
+static uint64_t extent_after(uint64_t code, uint64_t slow_ns, bool other_on_host)
+{
+	static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
+	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
+	                                  {.bytes = CHUNK, .begins = true, .on_host = other_on_host}};
+	struct recorded_launch launches[] = {
+	    {.site = code, .ns = MS / 2, .sure = 1, .count = 1, .uses = &uses[0], .waits = true},
+	    {.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]},
+	    {.site = code, .ns = slow_ns, .sure = 1, .count = 1, .uses = &uses[0], .waits = true},
+	    {.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]},
+	};
+	const struct recording recording = {
+	    .chunks = chunks,
+	    .launches = launches,
+	    .phases = {{.first = 0, .count = 2, .repeats = FAST_PERIODS},
+	               {.first = 2, .count = 2, .repeats = SLOW_PERIODS}},
+	    .chunk_count = 2,
+	    .launch_count = 4,
+	    .phase_count = 2,
+	};
+	replay(&recording, SPILL_SWITCH_AUTO);
+	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
+}
+
+TEST(it_is_expected_to_access_more)
+{
+	assert_int_equal(extent_after(CODE, 20 * MS, true), 8);
+}
+
+TEST(a_little_longer_is_nothing_special)
+{
+	assert_int_equal(extent_after(CODE + 100, 2 * MS, true), 1);
+}
+
+/* It was slow for another reason: nothing is timed then. */
+TEST(with_all_memory_on_the_device_nothing_is_missing)
+{
+	assert_int_equal(extent_after(CODE + 200, 20 * MS, false), 1);
+}
+
+/* Codes whose launches take turns: none makes the library forget how often another was slow. */
+TEST(many_codes_in_turn)
+{
+	enum { CODES = 200 };
+	for (unsigned launch = 0; launch < SPILL_PARAM_EXTENT_SLOW; launch++)
+		for (unsigned i = 0; i < CODES; i++)
+			assert_true(spill_param_extent_too_short(spill_hash(1, i)));
+	for (unsigned i = 0; i < CODES; i++)
+		assert_int_equal(spill_param_extent(spill_hash(1, i), 0, SPILL_CHUNK_MAP_UNIT),
+		                 2 * SPILL_CHUNK_MAP_UNIT);
+}
+
+/*
+ * One launch of eight does more work with the same grid. Longer extents are no help, so they are given
+ * up, and then launches are timed no more often than others.
+ */
+TEST(code_that_is_given_up_is_timed_rarely)
+{
+	enum { PERIODS = 200, LAST_PERIODS = 50, LAUNCHES = 8 };
+	static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
+	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
+	                                  {.bytes = CHUNK, .begins = true, .on_host = true}};
+	struct recorded_launch launches[LAUNCHES + 1];
+	for (unsigned i = 0; i < LAUNCHES; i++)
+		launches[i] = (struct recorded_launch){.site = CODE + 300,
+		                                       .ns = i ? MS / 2 : 20 * MS,
+		                                       .sure = 1,
+		                                       .count = 1,
+		                                       .uses = &uses[0],
+		                                       .waits = true};
+	launches[LAUNCHES] =
+	    (struct recorded_launch){.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]};
+	const struct recording recording = {
+	    .chunks = chunks,
+	    .launches = launches,
+	    .phases = {{.first = 0, .count = LAUNCHES + 1, .repeats = PERIODS}},
+	    .chunk_count = 2,
+	    .launch_count = LAUNCHES + 1,
+	    .phase_count = 1,
+	};
+	struct replay_result result = replay(&recording, SPILL_SWITCH_AUTO);
+	unsigned timed = 0;
+	for (unsigned i = PERIODS - LAST_PERIODS; i < PERIODS; i++)
+		timed += result.timed[i];
+	assert_false(spill_param_extent_too_short(CODE + 300)); /* given up */
+	assert_in_range(timed, 1, 3 * LAST_PERIODS); /* of each period one launch of each code, and probes */
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
