@@ -54,8 +54,11 @@ static uint64_t away_of(const struct cli_row *row)
 	return row->away_peak;
 }
 
-/* "split 2.04 GiB, host 1.00 GiB": the first few rows that have such bytes. */
-static void put_rows(const char *label, const struct cli_table *table,
+/*
+ * "split 2.04 GiB, host 1.00 GiB": the first few rows that have such bytes. files: of callers; NULL
+ * for other names.
+ */
+static void put_rows(const char *label, const struct cli_table *table, const struct cli_run_files *files,
                      uint64_t (*bytes_of)(const struct cli_row *row))
 {
 	unsigned named = 0;
@@ -67,7 +70,8 @@ static void put_rows(const char *label, const struct cli_table *table,
 
 		if (!bytes_of(row) || named++ >= NAMES)
 			continue;
-		cli_printf("%s%s %s", comma, cli_text_of(row->name), spill_size(bytes_of(row)).text);
+		cli_printf("%s%s %s", comma, cli_caller_text(files, cli_text_of(row->name)).text,
+		           spill_size(bytes_of(row)).text);
 		comma = ", ";
 	}
 	if (named > NAMES)
@@ -136,12 +140,12 @@ void cli_report_spills(const struct cli_summary *summary)
 		cli_report_label("placed there");
 		cli_printf("%" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
 		           totals->allocs, spill_sums(&totals->spilled).text);
-		put_rows("where", &summary->views[CLI_BY_PLACE], spilled_of);
-		put_rows("why", &summary->views[CLI_BY_REASON], spilled_of);
+		put_rows("where", &summary->views[CLI_BY_PLACE], NULL, spilled_of);
+		put_rows("why", &summary->views[CLI_BY_REASON], NULL, spilled_of);
 	}
 	if (summary->story.any) {
-		put_rows("by rule", &summary->views[CLI_BY_RULE], away_of);
-		put_rows("asked by", &summary->views[CLI_BY_CALLER], away_of);
+		put_rows("by rule", &summary->views[CLI_BY_RULE], NULL, away_of);
+		put_rows("asked by", &summary->views[CLI_BY_CALLER], &summary->files, away_of);
 	}
 	put_moves("moved to host", totals->demoted, totals->demotions, &summary->demoted);
 	put_moves("moved back", totals->promoted, totals->promotions, &summary->promoted);
