@@ -98,9 +98,12 @@ static bool brings_always(void)
 static bool accessed_unknown(const struct spill_stopwatch_access *access, uint64_t ns)
 {
 	uint64_t code = model->benefit.sites[access->site].hash;
-	return !access->on_host && code && spill_chunked_on_host() &&
-	       spill_benefit_is_unexplained(&model->benefit, access->site, ns) &&
-	       spill_param_extent_too_short(code);
+	if (access->on_host || !code || !spill_chunked_on_host())
+		return false;
+	if (spill_benefit_is_unexplained(&model->benefit, access->site, ns))
+		return spill_param_extent_too_short(code);
+	spill_param_extent_suffices(code);
+	return false;
 }
 
 /* pre: locked */
