@@ -51,14 +51,17 @@ static unsigned names_of(const struct spill_access_history *history, uint64_t nu
 	                               history->period, names);
 }
 
-/* The chunk is the predicted one, by a name that it has by now. */
-static bool is_predicted(const struct spill_access_history *history, uint64_t number,
-                         const struct spill_access *use)
+/* The chunk is the predicted one, by a name that it has by now. Mostly nothing was renamed. */
+static inline bool is_predicted(const struct spill_access_history *history, uint64_t number,
+                                const struct spill_access *use)
 {
+	const struct spill_access *before = access_at(history, number);
 	uint32_t names[SPILL_CHUNK_NAMES];
 
-	if (access_at(history, number)->site != use->site)
+	if (before->site != use->site)
 		return false;
+	if (history->renames.since <= number)
+		return before->key == use->key;
 	for (unsigned i = names_of(history, number, names); i-- > 0;)
 		if (names[i] == use->key)
 			return true;

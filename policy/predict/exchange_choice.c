@@ -87,13 +87,14 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 
 	for (unsigned i = 0; i < choice->count; i++)
 		used += is_needed_or_maybe(&choice->chunks[i]) ? choice->chunks[i].bytes : 0;
-	while (spill_access_history_next(history, &walk, &use)) {
+	/* All chunks that one access can have are accessed at the same time. */
+	for (uint64_t next = 1; spill_access_history_next(history, &walk, &use); next = walk.steps + 1) {
 		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
 
 		if (!chunk)
 			continue;
 		if (chunk->next == UINT64_MAX) {
-			chunk->next = walk.steps;
+			chunk->next = next;
 			used += chunk->bytes;
 		}
 		if (may_come(chunk) && used - chunk->bytes < choice->horizon)

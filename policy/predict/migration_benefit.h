@@ -69,9 +69,12 @@ void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t sit
 
 /*
  * A launch took far longer than others of its site, though all memory that it is known to access was
- * on the device. So it accessed more, or does other work. The next launches are timed, too. pre: as above
+ * on the device. So it accessed more, or does other work. pre: as above
  */
-bool spill_benefit_is_unexplained(struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns);
+bool spill_benefit_is_unexplained(const struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns);
+
+/* The next launches of the site with all memory on the device are timed. pre: as above */
+void spill_benefit_look_closer(struct spill_migration_benefit *benefit, uint16_t site);
 
 /*
  * Adds the sample for one chunk on the host (site_chunk_cost.h). pre: as above; on_host, key != 0

@@ -153,6 +153,11 @@ size_t spill_record_sum(const struct spill_record_sum *record, char *buffer, siz
 	return write_line(SPILL_KIND_SUM, record, buffer, size);
 }
 
+size_t spill_record_file(const struct spill_record_file *record, char *buffer, size_t size)
+{
+	return write_line(SPILL_KIND_FILE, record, buffer, size);
+}
+
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size)
 {

@@ -28,6 +28,7 @@
 	X(MOVE, "move", "part of an allocation that left the device or came back") \
 	X(SUM, "sum", "allocations and frees of one call site that have no lines of their own") \
 	X(OOM, "oom", "an out of memory that the program saw") \
+	X(FILE, "file", "a program or library that `caller` names") \
 	X(NOTE, "note", "a message for people") \
 	X(DROP, "drop", "sums of lines that log.max left out") \
 	X(EXIT, "exit", "totals at the end of the process")
@@ -210,6 +211,14 @@ struct spill_totals {
 	struct spill_away away;
 };
 
+/* The file of a program or library that callers name. */
+struct spill_record_file {
+	uint64_t time_us;
+	const char *name; /* the part of `caller` before the offset */
+	const char *path;
+	const char *build_id; /* in hexadecimal digits; NULL: the file has none */
+};
+
 /* Lines that log.max may leave out, by the sum that counts them. */
 #define SPILL_DROPS(X) \
 	X(ALLOC, "alloc", \
@@ -270,6 +279,7 @@ size_t spill_record_move(const struct spill_record_move *record, char *buffer, s
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
 size_t spill_record_sum(const struct spill_record_sum *record, char *buffer, size_t size);
 
+size_t spill_record_file(const struct spill_record_file *record, char *buffer, size_t size);
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size);
 size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size);

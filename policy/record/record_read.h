@@ -101,6 +101,7 @@ struct spill_record {
 		struct spill_record_move move;
 		struct spill_record_sum sum;
 		struct spill_record_oom oom;
+		struct spill_record_file file;
 		struct spill_record_note note;
 		struct spill_record_drop drop;
 		struct spill_record_exit exit;

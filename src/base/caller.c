@@ -1,10 +1,12 @@
 #include "caller.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "glob.h"
 #include "process.h"
@@ -44,6 +46,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CALLER */
 static struct site sites[SITES];
 static unsigned sites_unloads;
 static struct name *names[NAMES];
+
+/* Files in the order in which they came. They stay, so that a child can name them in its own log. */
+#define FILES 256
+
+struct file {
+	struct file *next;
+	struct spill_caller_file is;
+};
+
+static struct file *files, **files_end = &files;
+static unsigned file_count;
+static struct file *_Atomic new_files; /* from here on they were not returned yet */
 
 /* The address's slot or a free one; NULL if the table is full, as with generated code. */
 static struct site *site_slot(const void *address)
@@ -86,6 +100,61 @@ static const char *intern_name(const char *text)
 	return name->text;
 }
 
+static bool is_file(const struct file *file, const char *path, const struct spill_loaded_object *object)
+{
+	return strcmp(file->is.path, path) == 0 && strcmp(file->is.build_id, object->build_id) == 0;
+}
+
+/* pre: locked */
+static void add_file(const char *name, const char *path, const struct spill_loaded_object *object)
+{
+	struct file *file = file_count < FILES ? malloc(sizeof(*file)) : NULL;
+	if (!file)
+		return;
+	*file = (struct file){.is = {.name = intern_name(name), .path = intern_name(path)}};
+	memcpy(file->is.build_id, object->build_id, sizeof(file->is.build_id));
+	*files_end = file;
+	files_end = &file->next;
+	file_count++;
+	if (!atomic_load(&new_files))
+		atomic_store(&new_files, file);
+}
+
+static void keep_file(const char *name, const char *path, const struct spill_loaded_object *object)
+{
+	pthread_mutex_lock(&lock);
+	const struct file *file = files;
+	while (file && !is_file(file, path, object))
+		file = file->next;
+	if (!file)
+		add_file(name, path, object);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The loader has no path of the program. */
+static void get_program_path(char *path, size_t size)
+{
+	int error = errno;
+	ssize_t length = readlink("/proc/self/exe", path, size - 1);
+	path[length < 0 ? 0 : length] = '\0';
+	errno = error;
+}
+
+bool spill_caller_has_new_file(void)
+{
+	return atomic_load_explicit(&new_files, memory_order_relaxed) != NULL;
+}
+
+const struct spill_caller_file *spill_caller_next_file(void)
+{
+	pthread_mutex_lock(&lock);
+	const struct file *file = atomic_load(&new_files);
+	if (file)
+		atomic_store(&new_files, file->next);
+	pthread_mutex_unlock(&lock);
+	return file ? &file->is : NULL;
+}
+
 /*
  * The short name of the object that holds the address, and the offset in it. Not inlined, because
  * its path takes 4 KiB of the program's stack.
@@ -99,10 +168,13 @@ static __attribute__((noinline)) bool locate_address(const void *address, char *
 	*offset = (uintptr_t)address - object.base;
 	if (object.main_program) {
 		spill_program_name(name, size);
+		get_program_path(object.path, sizeof(object.path));
 	} else {
 		struct spill_text text = spill_text_begin(name, size);
 		spill_text_add(&text, spill_file_name(object.path));
 	}
+	if (object.path[0])
+		keep_file(name, object.path, &object);
 	return true;
 }
 
@@ -133,4 +205,10 @@ const char *spill_caller_name(const void *address)
 	return name;
 }
 
-const struct spill_fork_lock spill_caller_fork_lock = {&lock, NULL};
+/* The child has a log of its own. */
+static void forget_returned(void)
+{
+	atomic_store(&new_files, files);
+}
+
+const struct spill_fork_lock spill_caller_fork_lock = {&lock, forget_returned};

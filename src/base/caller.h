@@ -11,6 +11,22 @@
  */
 const char *spill_caller_name(const void *address);
 
+/* The file of a program or library that names begin with. */
+struct spill_caller_file {
+	const char *name; /* the part of the names before the offset */
+	const char *path;
+	char build_id[SPILL_BUILD_ID]; /* "" without one */
+};
+
+/* True if names were made of a file that spill_caller_next_file has not returned. */
+bool spill_caller_has_new_file(void);
+
+/*
+ * The next file, each once: a path with another build id is another file. NULL: there is no further
+ * one. Valid for the life of the process. In the child of a fork it begins again with the first one.
+ */
+const struct spill_caller_file *spill_caller_next_file(void);
+
 /* The number of dlclose calls so far. A cache by address is valid while it stays the same. */
 unsigned spill_unloads(void);
 void spill_unloads_count(void);

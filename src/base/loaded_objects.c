@@ -55,6 +55,33 @@ static bool holds_address(const struct dl_phdr_info *info, uintptr_t address)
 	return false;
 }
 
+/* True if a readable segment has the bytes from the file. Others may be no memory at all. */
+static bool is_mapped(const struct dl_phdr_info *info, const ElfW(Phdr) * part)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uint64_t into = part->p_vaddr - segment->p_vaddr;
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_R &&
+		    part->p_vaddr >= segment->p_vaddr && into <= segment->p_filesz &&
+		    part->p_filesz <= segment->p_filesz - into)
+			return true;
+	}
+	return false;
+}
+
+/* By the notes in memory: the file at the path may have been replaced since it was loaded. */
+static void get_build_id(const struct dl_phdr_info *info, char build_id[SPILL_BUILD_ID])
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *notes = &info->dlpi_phdr[i];
+		uintptr_t address = info->dlpi_addr + notes->p_vaddr;
+		if (notes->p_type == PT_NOTE && is_mapped(info, notes) &&
+		    spill_build_id_find((const void *)address, notes->p_filesz, build_id))
+			return;
+	}
+	build_id[0] = '\0';
+}
+
 static int match_address(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct address_search *search = data;
@@ -67,6 +94,7 @@ static int match_address(struct dl_phdr_info *info, size_t size, void *data)
 	object->path[0] = '\0';
 	if (!first && info->dlpi_name)
 		snprintf(object->path, sizeof(object->path), "%s", info->dlpi_name);
+	get_build_id(info, object->build_id);
 	return 1;
 }
 

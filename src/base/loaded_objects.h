@@ -17,10 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "build_id.h"
+
 struct spill_loaded_object {
 	uintptr_t base;
 	bool main_program;
-	char path[4096]; /* "" for the main program */
+	char path[4096];               /* "" for the main program */
+	char build_id[SPILL_BUILD_ID]; /* "" without one */
 };
 
 /* Like dl_iterate_phdr(3). pre: `visit` calls nothing that takes a lock */

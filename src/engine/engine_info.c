@@ -18,6 +18,7 @@
 #include "capture.h"
 #include "engine.h"
 #include "meminfo.h"
+#include "minmax.h"
 #include "vendor_pool.h"
 #include "registry.h"
 #include "place.h"
@@ -29,6 +30,17 @@ static uint64_t settled_bytes(const struct spill_backend *backend, int device)
 	if (!spill_capture_any())
 		spill_vendor_pool_settle_device(backend, device);
 	return spill_account_device_held(device);
+}
+
+/*
+ * The host's memory in equal parts for the devices that the program sees. A program that plans by
+ * these figures fills all devices, and what each is told has to be there for all.
+ */
+static void share_host(struct spill_meminfo_view *view, const struct spill_backend *backend)
+{
+	uint64_t devices = spill_max(backend->devices->count(), 1);
+	view->host_room /= devices;
+	view->host_most /= devices;
 }
 
 /* `total`: the answer of a query for the total alone; else NULL. */
@@ -47,8 +59,10 @@ static struct spill_meminfo_view view_of(const struct spill_policy *policy,
 	if (!total && view.limit != SPILL_UNLIMITED)
 		view.held = settled_bytes(backend, device);
 	if (policy->meminfo_report == SPILL_MEMINFO_SPILL &&
-	    spill_meminfo_can_spill(policy, backend->devices->capabilities(device)))
+	    spill_meminfo_can_spill(policy, backend->devices->capabilities(device))) {
 		view.host_room = spill_host_room(policy, &view.host_most);
+		share_host(&view, backend);
+	}
 	return view;
 }
 

@@ -42,6 +42,21 @@ static struct output {
 	char buffer[4 * SPILL_METRICS_SAMPLE];
 } out;
 
+/* Blocks all signals, too: a handler that forks would wait for the lock. */
+static void lock_metrics(sigset_t *before)
+{
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_metrics(const sigset_t *before)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* -- the file ---------------------------------------------------------------------------------- */
 
 /* pre: locked */
@@ -105,23 +120,30 @@ static const char *replace_file(void)
 	return out.error ? strerrordesc_np(out.error) : NULL;
 }
 
-/* With all signals blocked: a handler that forks would wait for our lock. pre: locked */
-static void write_file(bool running)
+/* False: another thread holds the ledger, or another process writes the same path. pre: locked */
+static bool try_to_write(void)
 {
 	struct spill_signal_guard guard;
+	if (!spill_ledger_device_totals_now(metrics.totals, metrics.devices))
+		return false;
+	spill_signal_guard_enter(&guard);
+	const char *problem = replace_file();
+	spill_signal_guard_leave(&guard);
+	if (problem && problem != spill_log_file_taken)
+		tell_no_file(problem);
+	return problem != spill_log_file_taken;
+}
+
+/* pre: locked */
+static void write_file(bool running)
+{
 	if (owner != getpid() || atomic_load(&spill_metrics_state) == SPILL_METRICS_OFF)
 		return;
 	atomic_store(&spill_metrics_state, SPILL_METRICS_WRITTEN);
 	atomic_store(&due_ns, spill_clock_ns() + SPILL_METRICS_PERIOD_NS);
 	metrics.running = running;
-	if (!spill_ledger_device_totals_now(metrics.totals, metrics.devices))
-		return;
-	spill_signal_guard_enter(&guard);
-	const char *problem = replace_file();
-	spill_signal_guard_leave(&guard);
-	/* Another process that writes the same path at this moment is no problem. */
-	if (problem && problem != spill_log_file_taken)
-		tell_no_file(problem);
+	if (!try_to_write())
+		atomic_store(&spill_metrics_state, SPILL_METRICS_CHANGED); /* the next file has them */
 }
 
 /* -- when -------------------------------------------------------------------------------------- */
@@ -139,13 +161,10 @@ static bool take_thread(void)
 
 static void write_locked(void)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_mutex_lock(&lock);
+	sigset_t before;
+	lock_metrics(&before);
 	write_file(true);
-	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	unlock_metrics(&before);
 }
 
 /* Ends when there was no change for a period. One that comes while it ends is not lost. */
@@ -213,9 +232,10 @@ void spill_metrics_open(const struct spill_policy *policy, const struct spill_lo
 {
 	if (!policy->log_metrics[0] || strcmp(policy->log_metrics, "off") == 0 || getauxval(AT_SECURE))
 		return;
-	pthread_mutex_lock(&lock);
+	sigset_t before;
+	lock_metrics(&before);
 	begin(policy, start);
-	pthread_mutex_unlock(&lock);
+	unlock_metrics(&before);
 	spill_metrics_look();
 }
 

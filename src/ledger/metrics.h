@@ -35,8 +35,10 @@ void spill_metrics_open(const struct spill_policy *policy, const struct spill_lo
 /* A figure has changed. A load without log.metrics. Safe with any lock held. */
 static inline void spill_metrics_changed(void)
 {
-	if (atomic_load_explicit(&spill_metrics_state, memory_order_relaxed) == SPILL_METRICS_WRITTEN)
-		atomic_store(&spill_metrics_state, SPILL_METRICS_CHANGED);
+	int state = SPILL_METRICS_WRITTEN;
+	/* Exchanged: at the end of the process another thread may turn it off at this moment. */
+	if (atomic_load_explicit(&spill_metrics_state, memory_order_relaxed) == state)
+		atomic_compare_exchange_strong(&spill_metrics_state, &state, SPILL_METRICS_CHANGED);
 }
 
 void spill_metrics_start(void);

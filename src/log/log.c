@@ -14,6 +14,7 @@
 #include "log_path.h"
 #include "log_queue.h"
 #include "process.h"
+#include "scratch.h"
 #include "stderr.h"
 #include "text.h"
 
@@ -85,13 +86,6 @@ int spill_log_tid(void)
 bool spill_log_active(void)
 {
 	return atomic_load_explicit(&active, memory_order_acquire);
-}
-
-const char *spill_log_caller(const void *caller)
-{
-	if (!caller)
-		return ""; /* our own maintenance */
-	return spill_log_active() ? spill_caller_name(caller) : "?";
 }
 
 const char *spill_log_path(void)
@@ -294,6 +288,41 @@ bool spill_log_offer(const char *line, size_t length, enum spill_log_when when)
 		tell_full();
 	unlock_log(&hold);
 	return fits;
+}
+
+/* The files of callers, each once. Without scratch they wait for the next call. */
+static void write_files(void)
+{
+	char *line = spill_scratch_take();
+	const struct spill_caller_file *file;
+
+	while (line && (file = spill_caller_next_file())) {
+		const struct spill_record_file record = {
+		    .time_us = spill_log_now_us(),
+		    .name = file->name,
+		    .path = file->path,
+		    .build_id = file->build_id[0] ? file->build_id : NULL,
+		};
+		size_t length = spill_record_file(&record, line, SPILL_LOG_LINE);
+
+		if (length) /* else a path of thousands of escapes: no line of ours is lost */
+			spill_log_write(line, length, SPILL_LOG_SOON);
+	}
+	spill_scratch_give_back(line);
+}
+
+const char *spill_log_caller(const void *caller)
+{
+	const char *name;
+
+	if (!caller)
+		return ""; /* our own maintenance */
+	if (!spill_log_active())
+		return "?";
+	name = spill_caller_name(caller);
+	if (spill_caller_has_new_file())
+		write_files();
+	return name;
 }
 
 void spill_log_activity(uint64_t now_us)

@@ -83,7 +83,7 @@ void spill_log_write(const char *line, size_t length, enum spill_log_when when);
  * precedes the next line of spill_log_write.
  */
 bool spill_log_offer(const char *line, size_t length, enum spill_log_when when);
-/* Counts events whose line was left out. `peak`: of the run until now. */
+/* Counts events whose line was left out. `totals`: of the run until now, including them. */
 void spill_log_drop(enum spill_drop kind, const struct spill_sum *sum, const struct spill_totals *totals);
 
 /* Activity without a line, at `now_us`: writes routine lines that have waited long enough. */

@@ -92,21 +92,27 @@ static bool brings_always(void)
 
 /*
  * True: the launch took so long because it accessed memory on the host that is not known. Then the
- * next launches of its code are expected to access more. pre: locked
+ * next launches of its code are expected to access more. False also for code that is given up, which
+ * does other work. pre: locked
  */
 static bool accessed_unknown(const struct spill_stopwatch_access *access, uint64_t ns)
 {
 	uint64_t code = model->benefit.sites[access->site].hash;
-	return !access->on_host && code && spill_chunked_on_host() &&
-	       spill_benefit_is_unexplained(&model->benefit, access->site, ns) &&
-	       spill_param_extent_too_short(code);
+	if (access->on_host || !code || !spill_chunked_on_host())
+		return false;
+	if (spill_benefit_is_unexplained(&model->benefit, access->site, ns))
+		return spill_param_extent_too_short(code);
+	spill_param_extent_suffices(code);
+	return false;
 }
 
 /* pre: locked */
 static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
 {
-	if (accessed_unknown(access, ns))
+	if (accessed_unknown(access, ns)) {
+		spill_benefit_look_closer(&model->benefit, access->site);
 		return;
+	}
 	spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
 	for (unsigned i = 0; i < access->count; i++)
 		spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i], access->on_host,

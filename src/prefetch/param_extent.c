@@ -22,6 +22,8 @@ static_assert(sizeof(struct extent_entry) == sizeof(uint64_t), "an entry is one 
 
 /* Sites whose extents are too short. One word each, as above. */
 #define SITES 1024
+/* Places that a site can have. If others have them all, it replaces the one at the first. */
+#define PLACES 8
 /* Most doublings of an extent, and the longest extent that they make. */
 #define DOUBLINGS 3
 #define DOUBLED_MOST (256ull << 20)
@@ -29,25 +31,40 @@ static_assert(sizeof(struct extent_entry) == sizeof(uint64_t), "an entry is one 
 #define VAIN 64
 
 struct short_site {
-	uint32_t tag; /* 0: none */
-	uint16_t slow;
-	uint8_t doublings;
-	bool given_up;
+	uint32_t tag;  /* 0: none */
+	uint16_t fast; /* launches since the last slow one */
+	uint8_t slow;
+	uint8_t doublings : 7, given_up : 1;
 };
 
 static _Atomic uint64_t short_sites[SITES];
 static _Atomic bool any_short;
 static_assert(sizeof(struct short_site) == sizeof(uint64_t), "an entry is one word");
 
+/* `*word`: its place, or the one for it. */
 static struct short_site find_short_site(uint64_t site, _Atomic uint64_t **word)
 {
 	uint64_t hash = site * 0x9e3779b97f4a7c15ull;
-	struct short_site found;
-	*word = &short_sites[(hash >> 16) % SITES];
-	uint64_t value = atomic_load_explicit(*word, memory_order_relaxed);
-	memcpy(&found, &value, sizeof(found));
 	uint32_t tag = (uint32_t)(hash >> 32) | 1;
-	return found.tag == tag ? found : (struct short_site){.tag = tag};
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct short_site found;
+		*word = &short_sites[((hash >> 16) + i) % SITES];
+		uint64_t value = atomic_load_explicit(*word, memory_order_relaxed);
+		memcpy(&found, &value, sizeof(found));
+		if (found.tag == tag)
+			return found;
+		if (!found.tag)
+			return (struct short_site){.tag = tag};
+	}
+	*word = &short_sites[(hash >> 16) % SITES];
+	return (struct short_site){.tag = tag};
+}
+
+static void store_short_site(_Atomic uint64_t *word, const struct short_site *site)
+{
+	uint64_t value;
+	memcpy(&value, site, sizeof(value));
+	atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
 bool spill_param_extent_too_short(uint64_t site)
@@ -56,17 +73,29 @@ bool spill_param_extent_too_short(uint64_t site)
 	struct short_site found = find_short_site(site, &word);
 	if (found.given_up)
 		return false;
+	found.fast = 0;
 	unsigned most = found.doublings < DOUBLINGS ? SPILL_PARAM_EXTENT_SLOW : VAIN;
 	if (++found.slow >= most) {
 		found.slow = 0;
 		found.given_up = found.doublings == DOUBLINGS;
 		found.doublings = found.given_up ? 0 : found.doublings + 1;
 	}
-	uint64_t value;
-	memcpy(&value, &found, sizeof(value));
-	atomic_store_explicit(word, value, memory_order_relaxed);
+	store_short_site(word, &found);
 	atomic_store_explicit(&any_short, true, memory_order_relaxed);
 	return !found.given_up;
+}
+
+void spill_param_extent_suffices(uint64_t site)
+{
+	_Atomic uint64_t *word;
+	if (!atomic_load_explicit(&any_short, memory_order_relaxed))
+		return;
+	struct short_site found = find_short_site(site, &word);
+	if (!found.slow)
+		return;
+	if (++found.fast == SPILL_PARAM_EXTENT_RARE)
+		found.slow = 0;
+	store_short_site(word, &found);
 }
 
 /* The extent with the doublings of its site. */

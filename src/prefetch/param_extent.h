@@ -27,6 +27,13 @@ bool spill_param_extent_too_short(uint64_t site);
 /* Such launches for each step. */
 #define SPILL_PARAM_EXTENT_SLOW 4
 
+/*
+ * A launch of the site, with all known memory on the device, took no such time. After so many in a row
+ * the slow ones before count no more: another program on the device slows launches now and then.
+ */
+void spill_param_extent_suffices(uint64_t site);
+#define SPILL_PARAM_EXTENT_RARE 1024
+
 /* An extent is forgotten after this many launches with shorter ones. */
 #define SPILL_PARAM_EXTENTS 32
 

@@ -45,6 +45,7 @@ struct spill_context_end;
 struct spill_vendor_devices {
 	/* Fills at most `room` entries, by device number. Returns their number. */
 	unsigned (*list)(struct spill_log_device *devices, unsigned room);
+	unsigned (*count)(void); /* devices that the process sees; 0 if the vendor refuses to tell */
 	unsigned (*capabilities)(int device); /* enum spill_capability */
 	/* The device and context of an allocation by this thread; false if there is none. */
 	bool (*current)(int *device, void **context);

@@ -109,12 +109,15 @@ static void describe_device(int ordinal, struct spill_log_device *device)
 		device->bytes = bytes;
 }
 
-static unsigned list_devices(struct spill_log_device *list, unsigned room)
+static unsigned count_devices(void)
 {
 	int count = 0;
-	if (spill_cuda.cuDeviceGetCount(&count) || count < 0)
-		return 0;
-	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
+	return spill_cuda.cuDeviceGetCount(&count) || count < 0 ? 0 : (unsigned)count;
+}
+
+static unsigned list_devices(struct spill_log_device *list, unsigned room)
+{
+	unsigned count = count_devices(), shown = count < room ? count : room;
 	for (unsigned i = 0; i < shown; i++)
 		describe_device((int)i, &list[i]);
 	return shown;
@@ -237,6 +240,7 @@ static int wait_for_context(int device, void *context)
 
 static const struct spill_vendor_devices cuda_devices = {
     .list = list_devices,
+    .count = count_devices,
     .capabilities = capabilities,
     .current = current,
     .enter = device_enter,

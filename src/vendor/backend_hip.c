@@ -117,12 +117,15 @@ static int wait_for_device(int device, void *context)
 	return result;
 }
 
-static unsigned list_devices(struct spill_log_device *list, unsigned room)
+static unsigned count_devices(void)
 {
 	int count = 0;
-	if (spill_hip.hipGetDeviceCount(&count) || count < 0)
-		return 0;
-	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
+	return spill_hip.hipGetDeviceCount(&count) || count < 0 ? 0 : (unsigned)count;
+}
+
+static unsigned list_devices(struct spill_log_device *list, unsigned room)
+{
+	unsigned count = count_devices(), shown = count < room ? count : room;
 	for (unsigned i = 0; i < shown; i++) {
 		size_t bytes;
 		list[i] = (struct spill_log_device){0};
@@ -166,6 +169,7 @@ static unsigned capabilities(int device)
 
 static const struct spill_vendor_devices hip_devices = {
     .list = list_devices,
+    .count = count_devices,
     .capabilities = capabilities,
     .current = current,
     .enter = spill_hip_enter,

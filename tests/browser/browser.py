@@ -19,6 +19,7 @@ import chromium  # noqa: E402
 top = here.parent.parent
 build, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CHARTS = "[...document.querySelectorAll('.chart:not(.all)')]"
+FUNCTION = "<img src=x onerror=x>alloc"
 HOSTILE = "</script><script>document.title='X'</script><img src=x onerror=document.title='X'> ${x} \u2028"
 
 
@@ -38,6 +39,13 @@ def changed(lines, **members):
     return json.dumps(json.loads(start) | members) + "\n" + rest
 
 
+def with_function(run):
+    """The file of a caller is there, and has a symbol."""
+    made("tests/cli/make_elf.py", folder / "function.so", "build_id=0011", f"functions={FUNCTION}:0x1a00:0x40")
+    file = {"v": 1, "kind": "file", "t": 0, "name": "libggml-cuda.so", "path": str(folder / "function.so"), "build_id": "0011"}
+    return run.replace("\n", "\n" + json.dumps(file) + "\n", 1)
+
+
 def logs():
     run = (top / "tests/cli/data/run.jsonl").read_text(encoding="utf-8")
     several = [changed(made("tests/cli/report_oracle.py", "make", rank, 600), rank={"RANK": str(rank)}, pid=4711 + rank) for rank in range(4)]
@@ -45,6 +53,7 @@ def logs():
         "run": [written("run.jsonl", lambda out: out.write(run))],
         "hostile": [written("hostile.jsonl", lambda out: out.write(changed(
             run.replace("libggml-cuda.so", json.dumps(HOSTILE)[1:-1]), program=HOSTILE, args=[HOSTILE], host=HOSTILE)))],
+        "function": [written("function.jsonl", lambda out: out.write(with_function(run)))],
         "dropped": [top / "tests/cli/data/dropped.jsonl"],
         "begun": [written("begun.jsonl", lambda out: out.write(run.split("\n", 1)[0] + "\n"))],
         "ranks": [written(f"rank{at}.jsonl", lambda out, text=text: out.write(text)) for at, text in enumerate(several)],
@@ -118,6 +127,13 @@ class Pages(unittest.TestCase):
         self.assertIn(HOSTILE.split(" ")[0], browser.value("document.getElementById('title').textContent"))
         self.assertEqual(browser.value("document.scripts.length"), 3)
         self.assertEqual(browser.value("document.querySelectorAll('img:not(.dygraph-rangesel-zoomhandle):not([src^=\"data:\"])').length"), 0)
+
+    def test_a_caller_has_its_function_as_text(self):
+        self.opened("function")
+        named = f"libggml-cuda.so+0x1a2b ({FUNCTION})"
+        self.assertIn(named, browser.value("document.getElementById('verdict').innerText"))
+        self.assertGreater(browser.value(f"[...document.querySelectorAll('td')].filter((cell) => cell.textContent === {named!r}).length"), 3)
+        self.assertEqual(browser.value("document.querySelectorAll('img[src=x]').length"), 0)
 
     def test_a_run_without_memory_and_one_with_lines_left_out(self):
         self.opened("begun")

@@ -3,6 +3,20 @@ load help.bash
 oracle() { python3 "$BATS_TEST_DIRNAME/report_oracle.py" "$@"; }
 json() { "$spill" report --json "$@"; }
 
+# run.jsonl with the file of a caller: `with_file PATH [BUILD_ID]`. It was recorded here, and just now.
+with_file() {
+	sed -e "1s/node7/$(uname -n)/;1s/\"boot\":\"b\"/\"boot\":\"$(cat /proc/sys/kernel/random/boot_id)\"/" \
+		-e "1s/2026-11-21T03:50:51/$(date -u -d '+1 minute' +%FT%T)/" \
+		-e "1a {\"v\":1,\"kind\":\"file\",\"t\":0,\"name\":\"libggml-cuda.so\",\"path\":\"$1\"${2:+,\"build_id\":\"$2\"}}" "$data/run.jsonl"
+}
+functions() { json "$@" | jq -c '.runs[0].functions'; }
+alloc='_ZN18ggml_cuda_pool_vmm5allocEmPm'
+# The same with a file that has its function.
+with_function() {
+	elf function.so build_id=0011 "functions=$alloc:0x1a00:0x40"
+	with_file "$PWD/function.so" 0011
+}
+
 @test "the questions in their order, and what they are answered" {
 	run "$spill" report "$data/run.jsonl"
 	ends_with 1
@@ -471,8 +485,9 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 @test "the JSON is as its schema says" {
 	python3 -c 'import jsonschema' 2>/dev/null || skip "no python3-jsonschema here"
 	schema=$BATS_TEST_DIRNAME/../../docs/report.schema.json
-	for log in run moves killed dropped fit; do
-		json "$data/$log.jsonl" >report.json 2>/dev/null || [ $? -eq 1 ]
+	with_function >function.jsonl
+	for log in "$data"/{run,moves,killed,dropped,fit}.jsonl function.jsonl; do
+		json "$log" >report.json 2>/dev/null || [ $? -eq 1 ]
 		python3 -W ignore -c 'import json, sys, jsonschema
 schema, report = (json.load(open(name)) for name in sys.argv[1:])
 jsonschema.Draft202012Validator.check_schema(schema)
@@ -486,6 +501,8 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	for log in more.jsonl "$data/moves.jsonl" "$data/fit.jsonl"; do
 		json "$log" >>all.json || [ $? -eq 1 ]
 	done
+	with_function >function.jsonl
+	json function.jsonl >>all.json || [ $? -eq 1 ]
 	described report all.json
 }
 
@@ -595,6 +612,86 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "--summary is for people"
 }
 
+@test "functions: of a caller whose file has the log's build id, told the same everywhere" {
+	elf lib.so build_id=00112233445566778899 "functions=before:0x1000:0xa00,$alloc:0x1a00:0x2b"
+	with_file "$PWD/lib.so" 00112233445566778899 >run.jsonl
+	run "$spill" report run.jsonl
+	has_line "  asked by       libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc) 2.04 GiB"
+	has_line "             2    8.04 GiB    8.04 GiB    1.00 GiB    2.04 GiB  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)"
+	has_line "      1.00 GiB  #1       device    cudaMalloc  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)  at 0.001 s, held at the end"
+	has_line "      7.04 GiB  #2  split  cuMemAlloc_v2  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)"
+	has "512 B asked by prog+0x1 of cudaMalloc"
+	[ "$(functions run.jsonl)" = '[{"caller":"libggml-cuda.so+0x1a2b","function":"ggml_cuda_pool_vmm::alloc"}]' ]
+	run "$spill" log run.jsonl
+	has_line "    0.000000  file  libggml-cuda.so is $PWD/lib.so, build id 00112233445566778899"
+	has "cuMemAlloc_v2  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)  oom"
+	run "$spill" log --kind oom run.jsonl
+	has "#2 libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)"
+}
+
+@test "functions: none from a file that may be another one" {
+	elf lib.so build_id=0011 "functions=$alloc:0x1a00:0x40"
+	elf plain.so "functions=$alloc:0x1a00:0x40"
+	[ "$(with_file "$PWD/lib.so" 0011 | sed '1s/"host":"[^"]*"/"host":"elsewhere"/;1s/"time":"20/"time":"19/' >a && functions a | jq length)" = 1 ]
+	[ "$(with_file "$PWD/lib.so" 0012 >a && functions a)" = '[]' ]
+	[ "$(with_file "$PWD/lib.so" >a && functions a)" = '[]' ]
+	[ "$(with_file "$PWD/plain.so" 0011 >a && functions a)" = '[]' ]
+	[ "$(with_file "$PWD/none.so" 0011 >a && functions a)" = '[]' ]
+	[ "$(with_file "lib.so" 0011 >a && functions a)" = '[]' ]
+	[ "$(with_file "$PWD/plain.so" >a && functions a | jq length)" = 1 ]
+	[ "$(with_file "$PWD/plain.so" | sed '1s/"host":"[^"]*"/"host":"elsewhere"/' >a && functions a)" = '[]' ]
+	[ "$(with_file "$PWD/plain.so" | sed '1s/"boot":"[^"]*"/"boot":"before"/' >a && functions a)" = '[]' ]
+	[ "$(with_file "$PWD/plain.so" | sed '1s/"time":"20/"time":"19/' >a && functions a)" = '[]' ]
+	# The time of its content may be set back, as by a package manager.
+	touch -d 1990-01-01 plain.so
+	[ "$(functions a)" = '[]' ]
+	# Two files of one name.
+	with_file "$PWD/lib.so" 0011 | sed '2{p;s/0011/0012/}' >a
+	[ "$(functions a)" = '[]' ]
+	with_file "$PWD/lib.so" 0011 | sed '2p' >a
+	[ "$(functions a | jq length)" = 1 ]
+}
+
+@test "functions: the program's own file is known from the start line of older logs" {
+	elf prog "functions=main:0x1000:0x200"
+	with_file /none | sed "2d;1s|llama-server|prog|;1s|/usr/bin/llama-server|$PWD/prog|;s/prog+0x1\"/prog+0x1010\"/" >a
+	[ "$(functions a)" = '[{"caller":"prog+0x1010","function":"main"}]' ]
+	sed '1s/"time":"20/"time":"19/' a >b
+	[ "$(functions b)" = '[]' ]
+}
+
+@test "functions: of a stripped file those that it exports; an address between functions has none" {
+	elf lib.so build_id=0011 table=dynsym "functions=other:0x1000:0x100,$alloc:0x1a00:0x40"
+	[ "$(with_file "$PWD/lib.so" 0011 >a && functions a | jq -r '.[].function')" = ggml_cuda_pool_vmm::alloc ]
+	elf lib.so build_id=0011 table=dynsym "functions=other:0x1000:0x100,$alloc:0x1a00:0x2a,next:0x1a2b:0x10,empty:0x1a28:0"
+	[ "$(functions a)" = '[]' ]
+	elf lib.so build_id=0011 table=none "functions=$alloc:0x1a00:0x40"
+	[ "$(functions a)" = '[]' ]
+}
+
+@test "functions: damaged and hostile files give no function or plain text, and never end the report" {
+	elf lib.so build_id=0011 "functions=evil\\x1b[31m\\x0a<script>\\xff:0x1a00:0x40"
+	with_file "$PWD/lib.so" 0011 >a
+	run "$spill" report a
+	ends_with 1
+	has_not $'\x1b'
+	has "libggml-cuda.so+0x1a2b (evil?[31m?<script>?)"
+	functions a | jq -e '.[0].function | test("evil")'
+	"$spill" report --html page.html a || [ $? -eq 1 ]
+	! grep -q '\[31m.*<script>' page.html
+	size=$(stat -c %s lib.so)
+	for cut in $(seq 1 29 "$size"); do
+		elf lib.so build_id=0011 cut="$cut" "functions=$alloc:0x1a00:0x40"
+		run "$spill" report a
+		ends_with 1
+	done
+	elf lib.so build_id=0011 "functions=$(printf 'x%.0s' {1..400}):0x1a00:0x40"
+	[ "$(functions a | jq '.[0].function | length < 130')" = true ]
+	mkfifo pipe.so
+	with_file "$PWD/pipe.so" 0011 >a
+	[ "$(functions a)" = '[]' ]
+}
+
 @test "wrong use" {
 	run "$spill" report --jsn x
 	ends_with 2
@@ -638,6 +735,7 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	of first '[4,4,1,2,0,12582912,4194304]' 12
 	of 0.1.0 '[26,26,0,1,15,14680064,6291472]' 60
 	of sums '[6002,5996,0,1,0,9605032,0]' 7
+	of files '[9,9,0,1,4,25165824,18874384]' 25
 }
 
 # docs/examples: a real GPU's logs, and what is said there of them.

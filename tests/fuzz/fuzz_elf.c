@@ -1,10 +1,54 @@
 /* Any file, as `spill doctor -- FILE` reads it. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "elf_file.h"
 #include "fuzz.h"
+#include "plain_name.h"
+
+static void check_name(const char *symbol)
+{
+	char name[PLAIN_NAME];
+
+	memset(name, 'x', sizeof(name));
+	plain_name(symbol, name);
+	fuzz_require(memchr(name, '\0', sizeof(name)) != NULL, "a plain name ends");
+	fuzz_require(!*symbol || *name, "every symbol has a plain name");
+}
+
+/* Functions, whether or not the headers are damaged. */
+static void ask_functions(const struct elf_file *file)
+{
+	char build_id[SPILL_BUILD_ID], name[ELF_NAME];
+	struct elf_functions functions;
+
+	if (elf_build_id(file, build_id))
+		fuzz_require(build_id[0] && memchr(build_id, '\0', sizeof(build_id)), "a build id ends");
+	elf_functions_read(&functions, file, 4096);
+	fuzz_require(functions.count <= 4096, "the list has an end");
+	for (size_t i = 0; i < functions.count; i++) {
+		memset(name, 'x', sizeof(name));
+		if (elf_function_at(&functions, file, functions.list[i].address, name)) {
+			fuzz_require(name[0] && memchr(name, '\0', sizeof(name)), "a function's name ends");
+			check_name(name);
+		}
+	}
+	free(functions.list);
+}
+
+/* A symbol, as any bytes could be one. */
+static void ask_name(const uint8_t *data, size_t size)
+{
+	char symbol[512] = "_Z";
+	size_t length = size < sizeof(symbol) - 3 ? size : sizeof(symbol) - 3;
+
+	if (length)
+		memcpy(symbol + 2, data, length);
+	check_name(symbol);
+	check_name(symbol + 2);
+}
 
 /* All that may be asked, whatever the kind. */
 static void ask(const struct elf_file *file)
@@ -18,6 +62,7 @@ static void ask(const struct elf_file *file)
 			fuzz_require(name[0] && memchr(name, '\0', sizeof(name)), "a needed name ends");
 	}
 	fuzz_require(!elf_needed(file, file->needed_count, name), "no name behind the last");
+	ask_functions(file);
 	elf_names(file, "dlmopen");
 	elf_defines(file, "dlsym");
 	elf_contains(file, words, 2, 1 << 20);
@@ -53,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	elf_read(&file, fd);
 	check(&file);
 	ask(&file);
+	ask_name(data, size);
 	/* Cut behind our back, as a file that is being replaced. */
 	fuzz_require(ftruncate(fd, (off_t)(size / 2)) == 0, "a file to cut");
 	ask(&file);

@@ -101,6 +101,8 @@ static inline size_t write_again(const struct spill_record *record, char *buffer
 		return spill_record_sum(&record->sum, buffer, size);
 	case SPILL_KIND_OOM:
 		return spill_record_oom(&record->oom, buffer, size);
+	case SPILL_KIND_FILE:
+		return spill_record_file(&record->file, buffer, size);
 	case SPILL_KIND_NOTE:
 		return spill_record_note(record->note.time_us, record->note.tid, record->note.code,
 		                         record->note.text, buffer, size);

@@ -78,6 +78,28 @@ class Case(unittest.TestCase):
         return done
 
     def records(self, path=None):
+        """The log's records without the files of callers, which come when their names are first used."""
+        return [record for record in self.all_lines(path) if record["kind"] != "file"]
+
+    def files(self, path=None):
+        """The files of callers."""
+        return [record for record in self.all_lines(path) if record["kind"] == "file"]
+
+    def check_files(self, path=None):
+        """Each file that a caller of a run names has its line there, and only one."""
+        runs = []
+        for record in self.all_lines(path):
+            runs += [([], set())] if record["kind"] == "start" else []
+            files, named = runs[-1]
+            if record["kind"] == "file":
+                files.append((record["name"], record["path"], record.get("build_id")))
+            elif "+0x" in record.get("caller", ""):
+                named.add(record["caller"].rpartition("+0x")[0])
+        for files, named in runs:
+            self.assertEqual(len(files), len(set(files)))
+            self.assertLessEqual(named, {name for name, _, _ in files})
+
+    def all_lines(self, path=None):
         text = (path or self.log).read_text(encoding="utf-8")
         self.assertTrue(text.endswith("\n"), "the last line is whole")
         records = [json.loads(line) for line in text.splitlines()]
@@ -88,6 +110,7 @@ class Case(unittest.TestCase):
         """The log's records, after a check of what must hold of every log."""
         records = self.records(path)
         check_log(self, records)
+        self.check_files(path)
         read = subprocess.run([SPILL, "log", path or self.log], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((read.returncode, read.stderr), (0, ""), "every line is one that our own reader takes")
         self.reported(path)

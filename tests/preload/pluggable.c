@@ -114,6 +114,8 @@ int main(int argc, char **argv)
 	}
 	printf("huge %d\n", allocate((size_t)1 << 50, 0, NULL) != NULL);
 	printf("no device %d\n", allocate(4096, 99, NULL) != NULL);
+	dlclose(library);
+	printf("stays %d\n", dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD) != NULL);
 	puts(bad ? "wrong" : "all data right");
 	return bad;
 }

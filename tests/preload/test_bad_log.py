@@ -232,7 +232,7 @@ class Rotated(ScriptCase):
         """The run's records, of which the later pieces' start lines say how many are before them."""
         whole = []
         for name in names:
-            start, *rest = self.records(self.folder / name)
+            start, *rest = self.all_lines(self.folder / name)
             self.assertEqual((start["kind"], start["t"], start.get("continues", 0)), ("start", 0, len(whole)))
             self.assertEqual({key: start[key] for key in whole[0]} if whole else start,
                              {key: start[key] for key in start if key != "continues"})
@@ -263,7 +263,7 @@ class Rotated(ScriptCase):
         self.assertEqual(self.codes(whole), ["log-rotated"] * 2)
         run = self.reported(self.folder)
         self.assertEqual((run["missing_lines"], run["exited"]), (0, True))
-        self.alone("log.jsonl", len(whole) - len(self.records()))
+        self.alone("log.jsonl", len(whole) - len(self.all_lines()))
         self.alone("log.jsonl.2", 0)
         (self.folder / "log.jsonl.1").unlink()
         self.assertGreater(self.reported_missing(), 0)

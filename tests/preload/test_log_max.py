@@ -141,7 +141,7 @@ class LogMax(ScriptCase):
         self.script("retain:0" + ROUND, SPILL_LOG_MAX="0")
         self.run_in([str(PROGRAMS / "process"), "kill"], self.environment(SPILL_LOG_STDERR="off"))
         self.script("retain:0" + ROUND * 2)
-        records = self.records()
+        records = self.all_lines()
         starts = [number for number, record in enumerate(records) if record["kind"] == "start"]
         self.assertEqual([records[number].get("continues") for number in starts], [None] * 3)
         ends = [r for r in records if r["kind"] == "exit"]

@@ -1,4 +1,6 @@
 """The main job: an unmodified program that runs out of device memory finishes under libspill.so, by every way in."""
+import os
+import pathlib
 import unittest
 
 import harness
@@ -136,6 +138,16 @@ class MainJob(Case):
         record = [r for r in self.records() if r["kind"] == "alloc" and r["bytes"] == 4 * MIB][0]
         self.assertEqual(record["api"], "cudaMalloc")
         self.assertTrue(record["caller"].startswith("prog_runtime+0x"), record["caller"])
+
+    def test_a_caller_has_its_file_and_its_function(self):
+        command = program("prog_runtime", "--count", "1", "--mib", "4")
+        self.run_program(command)
+        records = self.checked_records()
+        record = [r for r in records if r["kind"] == "alloc" and r["bytes"] == 4 * MIB][0]
+        file, = self.files()
+        self.assertEqual((file["name"], file["path"]), ("prog_runtime", os.path.realpath(command[0])))
+        self.assertIn(bytes.fromhex(file["build_id"]), pathlib.Path(command[0]).read_bytes())
+        self.assertIn({"caller": record["caller"], "function": "alloc"}, self.reported()["functions"])
 
 
 class SameWithoutChoice(Case):

@@ -172,8 +172,9 @@ class Spill(Meminfo):
     def test_with_the_host(self, name):
         lines = self.ask(name, "device:0 info alloc:8 info alloc:48 info free info device:1 info",
                          SPILL_MEMINFO_REPORT="spill", SPILL_DEVICE_RESERVE="0", **LIMITS, **HOST)
-        # CUDA splits what is over the limit, HIP has it on the host whole.
-        self.assertEqual(self.info(lines), [(140, 140), (132, 140), (84, 140), (140, 140), (124, 124)])
+        # Each of the two devices is told half of the host's 100. CUDA splits what is over the limit, HIP has it on the host whole.
+        later = 32 + 26 if "hip" in name else 42
+        self.assertEqual(self.info(lines), [(90, 90), (82, 90), (later, 90), (90, 90), (74, 74)])
         big = decided(self.checked_records())[-1]
         self.assertEqual(big["host_bytes"] // MIB, 48 if "hip" in name else 16)
 
@@ -181,17 +182,22 @@ class Spill(Meminfo):
     def test_total_of_any_device(self, name):
         words = "device:0 " + " ".join(f"{total}:{device}" for total in TOTALS[name] for device in (0, 1))
         lines = self.ask(name, words, SPILL_MEMINFO_REPORT="spill", **LIMITS, **HOST)
-        self.assertEqual([int(line[2]) / MIB for line in lines[1:]], [140, 124] * len(TOTALS[name]))
+        self.assertEqual([int(line[2]) / MIB for line in lines[1:]], [90, 74] * len(TOTALS[name]))
 
     @each
     def test_without_a_device_limit(self, name):
         lines = self.ask(name, "device:0 alloc:8 info", SPILL_MEMINFO_REPORT="spill", **HOST)
-        self.assertEqual(self.info(lines), [(156, 164)])
+        self.assertEqual(self.info(lines), [(106, 114)])
+
+    @each
+    def test_all_of_the_host_for_one_device(self, name):
+        lines = self.ask(name, "device:0 info", SPILL_MEMINFO_REPORT="spill", SPILL_SIM_DEVICES="1", **LIMITS, **HOST)
+        self.assertEqual(self.info(lines), [(140, 140)])
 
     def test_managed_memory_that_nobody_touched_is_taken(self):
         """The kernel still has it, and it is not to be promised twice."""
         lines = self.ask("meminfo_driver", "device:0 info alloc:1000 info", SPILL_MEMINFO_REPORT="spill", SPILL_OOM_CHAIN="managed",
-                         SPILL_HOST_LIMIT="1000TiB", SPILL_HOST_RESERVE="0", SPILL_MANAGED_PREFETCH_BELOW="0", SPILL_DEVICE_LIMIT="40MiB")
+                         SPILL_SIM_DEVICES="1", SPILL_HOST_LIMIT="1000TiB", SPILL_HOST_RESERVE="0", SPILL_MANAGED_PREFETCH_BELOW="0", SPILL_DEVICE_LIMIT="40MiB")
         (_, total), (free, same) = self.info(lines)
         managed, = [record["managed_bytes"] / MIB for record in decided(self.checked_records())]
         self.assertEqual((managed, same), (1000, total))

@@ -189,9 +189,9 @@ class Spill(Nvml):
     def test_with_the_host(self, way):
         words = "device:0 cuda first:0 second:0 alloc:8 alloc:48 cuda first:0 second:0 first:1"
         lines = self.ask(way, words, SPILL_DEVICE_RESERVE="0", **SPILL, **LIMITS)
-        self.assertEqual(self.told(lines), [(140, 140)] * 3 + [(84, 140)] * 3 + [(108, 124)])
+        self.assertEqual(self.told(lines), [(90, 90)] * 3 + [(42, 90)] * 3 + [(66, 74)])
         lines = self.ask(way, "device:0 alloc:8 first:0 second:0", **SPILL)
-        self.assertEqual(self.told(lines), [(156, 164)] * 2)
+        self.assertEqual(self.told(lines), [(106, 114)] * 2)
 
 
 if __name__ == "__main__":

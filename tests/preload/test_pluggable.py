@@ -29,6 +29,7 @@ class Pluggable(ScriptCase):
         self.assertIn("nothing 0", done.stdout)
         self.assertIn("huge 0", done.stdout)
         self.assertIn("no device 0", done.stdout)
+        self.assertIn("stays 1", done.stdout, "a thread of libspill may still run in the library when the program closes it")
         self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("got")], [f"got {got}"] * 3)
 
     def test_what_does_not_fit_spills(self):

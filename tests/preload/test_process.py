@@ -43,6 +43,7 @@ class ProcessCase(ScriptCase):
         for path in self.logs.iterdir():
             pid = int(path.stem.rsplit("-", 1)[1])
             found[pid] = self.records(path)
+            self.check_files(path)
             starts = [r for r in found[pid] if r["kind"] == "start"]
             self.assertEqual({r["pid"] for r in starts}, {pid})
         return found
@@ -337,6 +338,8 @@ class OtherLibraries(ScriptCase):
         self.assertEqual({r["api"] for r in allocs}, {"cudaMalloc"})
         callers = [r["caller"].split("+")[0] for r in allocs]
         self.assertEqual(callers, ["plugin_a.so"] * 10 + ["plugin_b.so"] * 10 + ["plugin_a.so"] * 10)
+        files = {r["name"]: r["path"] for r in self.files()}
+        self.assertEqual([files["plugin_a.so"], files["plugin_b.so"]], plugins[:2])
         hits = {(h["symbol"], h["way"]): h["count"] for h in records[-1]["hits"]}
         self.assertEqual(hits["cudaMalloc", "link"], 30)
         self.assertEqual([r["place"] for r in allocs], (["device"] * 3 + ["split"] * 2) * 6)

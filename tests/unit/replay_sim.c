@@ -48,6 +48,7 @@ static struct {
 	unsigned submitted;
 	uint64_t free; /* bytes */
 	uint64_t came;
+	unsigned timed;          /* launches */
 	uint64_t timers[TIMERS]; /* when they pass */
 	unsigned timer_count;
 	struct move moves[MOST_MOVES]; /* of the exchange that is collected now */
@@ -312,6 +313,7 @@ static void run_launch(const struct recording *in, const struct recorded_launch 
 	/* As long as something is on the host (launch_access.h). */
 	bool wanted = spill_chunked_on_host() && policy.movable_follow != SPILL_SWITCH_OFF;
 	void *stopwatch = wanted ? spill_before_launch(&access) : NULL;
+	device.timed += stopwatch != NULL;
 	submit(launch);
 	if (wanted)
 		spill_after_launch(stopwatch);
@@ -323,10 +325,12 @@ static void run_phase(const struct recording *in, const struct recorded_phase *p
 {
 	for (unsigned n = 0; n < phase->repeats; n++) {
 		uint64_t before_ns = device.done_ns, came = device.came;
+		unsigned timed = device.timed;
 		assert_true(result->count < REPLAY_PERIODS);
 		for (unsigned i = 0; i < phase->count; i++)
 			run_launch(in, &in->launches[phase->first + i]);
 		result->period_ns[result->count] = device.done_ns - before_ns;
+		result->timed[result->count] = device.timed - timed;
 		result->moved[result->count++] = device.came - came;
 	}
 }

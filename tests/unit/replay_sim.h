@@ -14,6 +14,7 @@
 struct replay_result {
 	uint64_t period_ns[REPLAY_PERIODS]; /* of all phases, one behind the other */
 	uint64_t moved[REPLAY_PERIODS];     /* bytes that came in each */
+	unsigned timed[REPLAY_PERIODS];     /* launches of each that were timed */
 	unsigned count;
 };
 

@@ -126,6 +126,31 @@ TEST(the_furthest_goes)
 	assert_int_equal(chunks[7].next, 7);
 }
 
+/*
+ * The chunks of a buffer that moved have the same next use: one access can have two of them in place of
+ * the chunk that it had.
+ */
+TEST(chunks_of_one_access_are_used_at_the_same_time)
+{
+	enum { FORWARD = 5, BACK, MORE };
+
+	add_both(4, 6);
+	for (unsigned step = 0; step < 5; step++) {
+		use(1, FORWARD);
+		use(1, BACK);
+		for (unsigned i = 4; i <= 10; i++)
+			use(i, SITE);
+		for (unsigned i = 4; i <= 10; i++)
+			use(i, MORE);
+	}
+	spill_access_history_launch(&order, (const uint32_t[]){20, 30}, 2, FORWARD);
+	chunks[3].needed = true;
+	assert_true(choose(NULL));
+	assert_int_equal(chunks[1].next, 1);
+	assert_int_equal(chunks[2].next, 1);
+	assert_int_equal(chunks[4].next, 3); /* after the fourth's */
+}
+
 TEST(room_is_taken_first)
 {
 	add_both(2, 6);

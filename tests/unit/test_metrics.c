@@ -8,9 +8,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 
 #include "fake_clock.h"
 #include "ledger.h"
+#include "log_file.h"
 #include "metrics.h"
 #include "metrics_text.h"
 
@@ -32,17 +35,41 @@ int pthread_detach(pthread_t thread)
 	return 0;
 }
 
+/* A signal arrives at this call, whose handler forks. */
+static bool is_interrupted;
+static unsigned handled;
+
+static void fork_in_handler(int number)
+{
+	int error = pthread_mutex_trylock(spill_metrics_fork_lock.lock); /* fork would wait for ever */
+	CHECK(!error);
+	pthread_mutex_unlock(spill_metrics_fork_lock.lock);
+	handled++;
+}
+
+char *getcwd(char *buffer, size_t size)
+{
+	if (is_interrupted)
+		raise(SIGUSR1);
+	return syscall(SYS_getcwd, buffer, size) > 0 ? buffer : NULL;
+}
+
 #define SECOND SPILL_METRICS_PERIOD_NS
 
-static void open_metrics(void)
+static void open_metrics_at(const char *path)
 {
 	static const struct spill_log_device device = {.name = "One \"\\", .uuid = "GPU-1", .bytes = 1000};
 	struct spill_policy policy;
 	spill_policy_default(&policy);
-	strcpy(policy.log_metrics, in_folder("x.prom"));
+	strcpy(policy.log_metrics, path);
 	fake_clock_use(SECOND);
 	spill_metrics_open(
 	    &policy, &(struct spill_log_start){.backend = "cuda", .devices = &device, .device_count = 1});
+}
+
+static void open_metrics(void)
+{
+	open_metrics_at(in_folder("x.prom"));
 }
 
 static void allocate(uint64_t ptr)
@@ -92,6 +119,27 @@ CHILD_TEST(without_a_thread_calls_write_it_once_a_second)
 	fake_clock.ns += 2 * SECOND;
 	allocate(4);
 	CHECK(allocations() == 2); /* that was the last one */
+}
+
+/* The file has the figures a second later if they cannot be read, or written, when they are due. */
+CHILD_TEST(figures_that_came_at_a_bad_moment_are_not_lost)
+{
+	struct spill_log_file draft = {.fd = -1};
+	open_metrics();
+	allocate(1);
+	fake_clock.ns += SECOND;
+	pthread_mutex_lock(spill_ledger_fork_lock.lock);
+	spill_metrics_look();
+	pthread_mutex_unlock(spill_ledger_fork_lock.lock);
+	CHECK(allocations() == 0);
+	fake_clock.ns += SECOND;
+	CHECK(!spill_log_file_open(&draft, in_folder("x.prom.tmp"))); /* as another process would */
+	spill_metrics_look();
+	spill_log_file_close(&draft);
+	CHECK(allocations() == 0);
+	fake_clock.ns += SECOND;
+	spill_metrics_look();
+	CHECK(allocations() == 1);
 }
 
 static unsigned files;
@@ -156,6 +204,15 @@ CHILD_TEST(the_end_of_a_vfork_child_is_not_ours)
 	fake_clock.ns += SECOND;
 	allocate(1);
 	CHECK(allocations() == 1);
+}
+
+CHILD_TEST(a_signal_handler_may_fork_while_the_file_begins)
+{
+	signal(SIGUSR1, fork_in_handler);
+	CHECK(!chdir(folder));
+	is_interrupted = true;
+	open_metrics_at("x.prom");
+	CHECK(handled == 1 && allocations() == 0);
 }
 
 CHILD_TEST(no_file_without_the_option)

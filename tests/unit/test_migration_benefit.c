@@ -146,12 +146,15 @@ TEST(a_time_that_nothing_explains)
 	spill_benefit_add_use(&reuse, site, 0, 3 * MS / 2);
 	assert_int_equal(wanted(site, 0, 16, false), 2);
 	assert_true(spill_benefit_is_unexplained(&reuse, site, 20 * MS));
+	assert_int_equal(wanted(site, 0, 16, false), 2); /* by itself that changes nothing */
+	spill_benefit_look_closer(&reuse, site);
 	assert_int_equal(wanted(site, 0, 8, false), 8); /* looked at closely for a while */
+	assert_int_equal(wanted(site, 0, 16, false), 2);
 	assert_false(spill_benefit_is_unexplained(&reuse, site, 4 * MS));
-	/* Of short launches, a few milliseconds. */
+	/* Of short launches, what some MiB take over the link. */
 	spill_benefit_add_use(&reuse, site, 0, MS / 100);
-	assert_false(spill_benefit_is_unexplained(&reuse, site, 2 * MS));
-	assert_true(spill_benefit_is_unexplained(&reuse, site, 3 * MS));
+	assert_false(spill_benefit_is_unexplained(&reuse, site, MS / 2));
+	assert_true(spill_benefit_is_unexplained(&reuse, site, MS));
 }
 
 /* A use every 256th of which is of the same state: both go on being timed. */

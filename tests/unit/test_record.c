@@ -268,6 +268,19 @@ TEST(oom_tells_who_holds_what)
 	    "}\n");
 }
 
+TEST(file_of_a_caller)
+{
+	const struct spill_record_file file = {1, "libfoo.so", "/a \"b\"/libfoo.so", "00ff"};
+	const struct spill_record_file none = {2, "libfoo.so", "/libfoo.so", NULL};
+
+	expect(spill_record_file(&file, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"file\",\"t\":0.000001,\"name\":\"libfoo.so\","
+	       "\"path\":\"/a \\\"b\\\"/libfoo.so\",\"build_id\":\"00ff\"}\n");
+	expect(spill_record_file(&none, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"file\",\"t\":0.000002,\"name\":\"libfoo.so\","
+	       "\"path\":\"/libfoo.so\"}\n");
+}
+
 TEST(note_is_one_line)
 {
 	expect(

@@ -157,6 +157,13 @@ static size_t any_oom(char *buffer)
 	return spill_record_oom(&oom, buffer, MOST);
 }
 
+static size_t any_file(char *buffer)
+{
+	const struct spill_record_file file = {number(), text(), text(), maybe()};
+
+	return spill_record_file(&file, buffer, MOST);
+}
+
 static size_t any_note(char *buffer)
 {
 	return spill_record_note(number(), thread(), maybe(), maybe(), buffer, MOST);
@@ -227,7 +234,8 @@ static size_t any_start(char *buffer)
 static size_t (*const any[SPILL_KINDS_COUNT])(char *buffer) = {
     [SPILL_KIND_START] = any_start, [SPILL_KIND_ALLOC] = any_alloc, [SPILL_KIND_FREE] = any_free,
     [SPILL_KIND_MOVE] = any_move,   [SPILL_KIND_SUM] = any_sum,     [SPILL_KIND_OOM] = any_oom,
-    [SPILL_KIND_NOTE] = any_note,   [SPILL_KIND_DROP] = any_drop,   [SPILL_KIND_EXIT] = any_exit,
+    [SPILL_KIND_FILE] = any_file,   [SPILL_KIND_NOTE] = any_note,   [SPILL_KIND_DROP] = any_drop,
+    [SPILL_KIND_EXIT] = any_exit,
 };
 
 /* From a copy of exactly this length, so that a sanitizer sees a byte read outside. */

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "chunk_map.h"
+#include "hash.h"
 #include "param_extent.h"
 #include "replay_sim.h"
 
@@ -49,6 +50,112 @@ TEST(a_little_longer_is_nothing_special)
 TEST(with_all_memory_on_the_device_nothing_is_missing)
 {
 	assert_int_equal(extent_after(CODE + 200, 20 * MS, false), 1);
+}
+
+/* Codes whose launches take turns: none makes the library forget how often another was slow. */
+TEST(many_codes_in_turn)
+{
+	enum { CODES = 200 };
+	for (unsigned launch = 0; launch < SPILL_PARAM_EXTENT_SLOW; launch++)
+		for (unsigned i = 0; i < CODES; i++)
+			assert_true(spill_param_extent_too_short(spill_hash(1, i)));
+	for (unsigned i = 0; i < CODES; i++)
+		assert_int_equal(spill_param_extent(spill_hash(1, i), 0, SPILL_CHUNK_MAP_UNIT),
+		                 2 * SPILL_CHUNK_MAP_UNIT);
+}
+
+/* A neighbour on the device makes a launch slow now and then. Its memory is known all the same. */
+TEST(slow_launches_that_are_rare_do_not_add_up)
+{
+	enum { RARE_CODE = 500, OFTEN_CODE };
+	for (unsigned slow = 0; slow < 4 * SPILL_PARAM_EXTENT_SLOW; slow++) {
+		assert_true(spill_param_extent_too_short(RARE_CODE));
+		for (unsigned i = 0; i < SPILL_PARAM_EXTENT_RARE; i++)
+			spill_param_extent_suffices(RARE_CODE);
+	}
+	assert_int_equal(spill_param_extent(RARE_CODE, 0, SPILL_CHUNK_MAP_UNIT), SPILL_CHUNK_MAP_UNIT);
+	for (unsigned slow = 0; slow < SPILL_PARAM_EXTENT_SLOW; slow++) {
+		for (unsigned i = 0; i < SPILL_PARAM_EXTENT_RARE - 1; i++)
+			spill_param_extent_suffices(OFTEN_CODE);
+		assert_true(spill_param_extent_too_short(OFTEN_CODE));
+	}
+	assert_int_equal(spill_param_extent(OFTEN_CODE, 0, SPILL_CHUNK_MAP_UNIT), 2 * SPILL_CHUNK_MAP_UNIT);
+	/* That was the remedy, so it stays. */
+	for (unsigned i = 0; i < 4 * SPILL_PARAM_EXTENT_RARE; i++)
+		spill_param_extent_suffices(OFTEN_CODE);
+	assert_int_equal(spill_param_extent(OFTEN_CODE, 0, SPILL_CHUNK_MAP_UNIT), 2 * SPILL_CHUNK_MAP_UNIT);
+}
+
+enum { BLOCK = 512, SLOW_BLOCKS = 5 };
+
+/* A slow launch, which is timed, and then `blocks` of fast ones; five times. */
+static uint64_t extent_with_pauses(uint64_t code, unsigned blocks)
+{
+	static const struct recorded_use use = {.chunk = 0};
+	static struct recorded_launch launches[2 * BLOCK];
+	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
+	                                  {.bytes = CHUNK, .begins = true, .on_host = true}};
+	for (unsigned i = 0; i < 2 * BLOCK; i++)
+		launches[i] = (struct recorded_launch){.site = code,
+		                                       .ns = i == BLOCK ? 20 * MS : MS / 2,
+		                                       .sure = 1,
+		                                       .count = 1,
+		                                       .uses = &use,
+		                                       .waits = true};
+	struct recording recording = {.chunks = chunks,
+	                              .launches = launches,
+	                              .chunk_count = 2,
+	                              .launch_count = 2 * BLOCK,
+	                              .phase_count = 2 * SLOW_BLOCKS};
+	for (unsigned i = 0; i < SLOW_BLOCKS; i++) {
+		recording.phases[2 * i] = (struct recorded_phase){.count = BLOCK, .repeats = blocks};
+		recording.phases[2 * i + 1] =
+		    (struct recorded_phase){.first = BLOCK, .count = BLOCK, .repeats = 1};
+	}
+	replay(&recording, SPILL_SWITCH_AUTO);
+	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
+}
+
+TEST(the_fast_launches_between_slow_ones_count)
+{
+	assert_int_equal(extent_with_pauses(CODE + 600, 1), 2);
+	assert_int_equal(extent_with_pauses(CODE + 700, SPILL_PARAM_EXTENT_RARE * 8 / BLOCK), 1);
+}
+
+/*
+ * One launch of eight does more work with the same grid. Longer extents are no help, so they are given
+ * up, and then launches are timed no more often than others.
+ */
+TEST(code_that_is_given_up_is_timed_rarely)
+{
+	enum { PERIODS = 200, LAST_PERIODS = 50, LAUNCHES = 8 };
+	static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
+	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
+	                                  {.bytes = CHUNK, .begins = true, .on_host = true}};
+	struct recorded_launch launches[LAUNCHES + 1];
+	for (unsigned i = 0; i < LAUNCHES; i++)
+		launches[i] = (struct recorded_launch){.site = CODE + 300,
+		                                       .ns = i ? MS / 2 : 20 * MS,
+		                                       .sure = 1,
+		                                       .count = 1,
+		                                       .uses = &uses[0],
+		                                       .waits = true};
+	launches[LAUNCHES] =
+	    (struct recorded_launch){.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]};
+	const struct recording recording = {
+	    .chunks = chunks,
+	    .launches = launches,
+	    .phases = {{.first = 0, .count = LAUNCHES + 1, .repeats = PERIODS}},
+	    .chunk_count = 2,
+	    .launch_count = LAUNCHES + 1,
+	    .phase_count = 1,
+	};
+	struct replay_result result = replay(&recording, SPILL_SWITCH_AUTO);
+	unsigned timed = 0;
+	for (unsigned i = PERIODS - LAST_PERIODS; i < PERIODS; i++)
+		timed += result.timed[i];
+	assert_false(spill_param_extent_too_short(CODE + 300)); /* given up */
+	assert_in_range(timed, 1, 3 * LAST_PERIODS); /* of each period one launch of each code, and probes */
 }
 
 int main(void)

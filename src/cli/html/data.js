@@ -36,13 +36,30 @@ function rowsOf(lane, end, dips) {
 	return rows;
 }
 
-function marksOf(lane) {
+/* A caller with its function, as in the text: "libfoo.so+0x1a2b (foo::bar)". */
+function callersOf(run) {
+	const functions = new Map(run.functions.map((each) => [each.caller, each.function]));
+
+	return (caller) => functions.has(caller) ? caller + " (" + functions.get(caller) + ")" : caller;
+}
+
+/* The tables of a run with the functions of callers. */
+function withFunctions(run, callerOf) {
+	const named = (rows, key) => rows.map((row) => ({...row, [key]: callerOf(row[key])}));
+
+	return {
+		by_caller: named(run.by_caller, "name"), largest: named(run.largest, "caller"), moved: named(run.moved, "caller"),
+		ooms: named(run.ooms, "caller").map((oom) => ({...oom, holders: named(oom.holders, "caller")})),
+	};
+}
+
+function marksOf(lane, callerOf) {
 	const marks = [];
 
 	for (const kind of Object.keys(markNames)) {
 		for (const [bucket, number, bytes, largest, api, caller, reason] of lane.marks[kind])
 			marks.push({
-				kind, number, bytes, largest, api: name(api), caller: name(caller), reason: name(reason),
+				kind, number, bytes, largest, api: name(api), caller: callerOf(name(caller)), reason: name(reason),
 				from: lane.begins[bucket], to: lane.begins[bucket] + lane.lasts[bucket] / 1e6,
 			});
 	}
@@ -53,7 +70,7 @@ const peakOf = (lane, kind) => lane[kind].most.reduce((most, value) => Math.max(
 
 /* One object a run: its figures, its story, and its lanes as charts have them. */
 const runs = data.runs.map((run, at) => {
-	const story = data.stories[at];
+	const story = data.stories[at], callerOf = callersOf(run);
 	const lanes = story.lanes.map((lane) => {
 		const device = run.devices.find((each) => each.dev === lane.dev) || {};
 		const rows = rowsOf(lane, run.ended, true);
@@ -61,10 +78,10 @@ const runs = data.runs.map((run, at) => {
 		return {
 			lane, dev: lane.dev, limit: lane.limit || 0, bytes: device.bytes || 0, name: device.name, rows,
 				width: lane.width / 1e6,
-			marks: marksOf(lane), peak: Object.fromEntries(kinds.map((kind) => [kind, peakOf(lane, kind)])),
+			marks: marksOf(lane, callerOf), peak: Object.fromEntries(kinds.map((kind) => [kind, peakOf(lane, kind)])),
 		};
 	});
-	return {...run, ...story, lanes: lanes.sort((a, b) => (a.dev ?? 1e9) - (b.dev ?? 1e9)), at};
+	return {...run, ...withFunctions(run, callerOf), ...story, lanes: lanes.sort((a, b) => (a.dev ?? 1e9) - (b.dev ?? 1e9)), at};
 });
 
 const titleOf = (run) => (run.rank !== null ? "rank " + run.rank + ": " : "") + (run.program || "?") + " (pid " + run.pid + ")";

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "call.h"
 #include "cli.h"
 #include "find_log.h"
 #include "put.h"
-#include "small_file.h"
 
 static void print_heading(struct log_output *output, const struct log_reading *reading)
 {
@@ -24,16 +22,10 @@ static void print_heading(struct log_output *output, const struct log_reading *r
 
 static void note_start(struct log_reading *reading, const struct spill_record_start *start)
 {
-	struct utsname machine;
-	char boot[64] = "";
-
-	spill_small_file_read("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	boot[strcspn(boot, "\n")] = '\0';
 	reading->pid = start->pid;
-	reading->where = uname(&machine) || !start->host || strcmp(start->host, machine.nodename) != 0
-	                     ? LOG_OTHER_HOST
-	                 : start->boot && !strcmp(start->boot, boot) ? LOG_HERE
-	                                                             : LOG_OTHER_BOOT;
+	reading->where = !cli_is_this_machine(start) ? LOG_OTHER_HOST
+	                 : cli_is_this_boot(start)   ? LOG_HERE
+	                                             : LOG_OTHER_BOOT;
 }
 
 static void count_rules(const struct log_reading *reading, const struct spill_record *record)
@@ -56,9 +48,18 @@ static void print_record(struct log_output *output, struct log_reading *reading,
 	} else {
 		if (output->counting)
 			count_rules(reading, record);
-		cli_print_record(stdout, record);
+		cli_print_record(stdout, record, &reading->files);
 	}
 	output->records++;
+}
+
+/* Needed for later lines, also if this one is not shown. A piece of a run begins it anew. */
+static void take_files(struct log_reading *reading, const struct spill_record *record)
+{
+	if (record->kind == SPILL_KIND_START && !(record->start.continues && reading->records))
+		cli_run_files_begin(&reading->files, &record->start);
+	else if (record->kind == SPILL_KIND_FILE)
+		cli_run_files_add(&reading->files, &record->file);
 }
 
 /* People see the start line of each run, whatever they ask for, because it names the program. */
@@ -68,6 +69,7 @@ static void take_next(struct log_output *output, struct log_reading *reading,
 	bool start = record->kind == SPILL_KIND_START;
 	reading->ended = record->kind == SPILL_KIND_EXIT;
 	reading->later += record->version > SPILL_RECORD_VERSION;
+	take_files(reading, record);
 	if ((start && !output->json) || log_filter_shows(&output->filter, record))
 		print_record(output, reading, record);
 	if (start)
@@ -114,6 +116,7 @@ void log_end(struct log_output *output, struct log_reading *reading)
 		else if (!reading->ended)
 			puts("no exit line: the program still runs, or was killed");
 	}
+	cli_run_files_free(&reading->files);
 	cli_lines_close(&reading->lines);
 }
 

@@ -14,12 +14,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "files.h"
 #include "filter.h"
 #include "lines.h"
 
 struct log_reading {
 	struct cli_lines lines;
 	unsigned long records, later; /* records read, and those of a later version */
+	struct cli_run_files files;   /* of callers */
 	bool ended;                   /* the last record is an exit line */
 	/* From the last start line: */
 	int pid; /* 0: none yet */
@@ -49,8 +51,8 @@ void log_end(struct log_output *output, struct log_reading *reading);
 /* Prints records of a log or folder until every run has ended, or SIGINT or SIGTERM comes. */
 void log_follow(struct log_output *output, const char *path, bool folder);
 
-/* text.c: prints a record as a line for people. */
-void cli_print_record(FILE *out, const struct spill_record *record);
+/* text.c: prints a record as a line for people, with the functions of callers. */
+void cli_print_record(FILE *out, const struct spill_record *record, const struct cli_run_files *files);
 
 /* rules.c: counts requests by rule, and prints them unless lines are missing. */
 void cli_rules_take(const struct spill_record *record);

@@ -8,13 +8,14 @@
 #include "put.h"
 
 /* "  device 0  cudaMalloc  libfoo.so+0x1a2b" */
-static void put_origin(FILE *out, int device, const char *api, const char *caller)
+static void put_origin(FILE *out, int device, const char *api, const char *caller,
+                       const struct cli_run_files *files)
 {
 	if (device >= 0)
 		fprintf(out, "  device %d", device);
 	cli_fprintf(out, "  %s", api);
 	if (caller)
-		cli_fprintf(out, "  %s", caller);
+		cli_fprintf(out, "  %s", cli_caller_text(files, caller).text);
 }
 
 static void put_duration(FILE *out, uint64_t us)
@@ -69,13 +70,13 @@ static void put_would(FILE *out, const char *would)
 		cli_fprintf(out, "; would be %s", strcmp(would, "refuse") ? would : "refused");
 }
 
-static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
+static void print_alloc(FILE *out, const struct spill_record_alloc *alloc, const struct cli_run_files *files)
 {
 	cli_fprintf(out, "alloc #%-6" PRIu64 " %s  %s", alloc->seq, spill_size(alloc->bytes).text,
 	            spill_place_name(alloc->place));
 	if (alloc->place != SPILL_PLACE_DEVICE)
 		cli_fprintf(out, " (%s)", spill_sums(&alloc->held).text);
-	put_origin(out, alloc->device, alloc->api, alloc->caller);
+	put_origin(out, alloc->device, alloc->api, alloc->caller, files);
 	cli_fprintf(out, "  %s", alloc->reason);
 	put_rule(out, alloc->rule);
 	put_would(out, alloc->would);
@@ -83,22 +84,22 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 	put_duration(out, alloc->took_us);
 }
 
-static void print_free(FILE *out, const struct spill_record_free *record)
+static void print_free(FILE *out, const struct spill_record_free *record, const struct cli_run_files *files)
 {
 	cli_fprintf(out, "free  #%-6" PRIu64 " %s  %s", record->seq, spill_size(record->bytes).text,
 	            spill_place_name(record->place));
-	put_origin(out, record->device, record->api, record->caller);
+	put_origin(out, record->device, record->api, record->caller, files);
 	cli_fprintf(out, "  %s", record->reason);
 	put_duration(out, record->took_us);
 }
 
-static void print_move(FILE *out, const struct spill_record_move *move)
+static void print_move(FILE *out, const struct spill_record_move *move, const struct cli_run_files *files)
 {
 	cli_fprintf(out, "move  #%-6" PRIu64 " %s %s, now %s", move->seq, spill_size(move->bytes).text,
 	            strcmp(move->what, "demote") ? "back to the device" : "to host memory",
 	            spill_sums(&move->held).text);
 	if (move->api)
-		put_origin(out, move->device, move->api, move->caller);
+		put_origin(out, move->device, move->api, move->caller, files);
 	else
 		fprintf(out, "  device %d", move->device);
 	cli_fprintf(out, "  %s", move->reason);
@@ -106,7 +107,7 @@ static void print_move(FILE *out, const struct spill_record_move *move)
 }
 
 /* "sum   12 alloc (3.00 MiB device), 4 free (1.00 MiB device), held 2.00 MiB  device 0  …" */
-static void print_sum(FILE *out, const struct spill_record_sum *sum)
+static void print_sum(FILE *out, const struct spill_record_sum *sum, const struct cli_run_files *files)
 {
 	const char *before = "sum   ";
 
@@ -119,15 +120,15 @@ static void print_sum(FILE *out, const struct spill_record_sum *sum)
 		cli_fprintf(out, "%s%" PRIu64 " free (%s)", before, sum->frees.count,
 		            spill_size(sum->frees.bytes.device).text);
 	cli_fprintf(out, ", held %s, at most %s", spill_size(sum->live).text, spill_size(sum->peak).text);
-	put_origin(out, sum->device, sum->api, sum->caller);
+	put_origin(out, sum->device, sum->api, sum->caller, files);
 	put_rule(out, sum->rule);
 	fputc('\n', out);
 }
 
-static void print_oom(FILE *out, const struct spill_record_oom *oom)
+static void print_oom(FILE *out, const struct spill_record_oom *oom, const struct cli_run_files *files)
 {
 	cli_fprintf(out, "OUT OF MEMORY  %s asked", spill_size(oom->bytes).text);
-	put_origin(out, oom->device, oom->api, oom->caller);
+	put_origin(out, oom->device, oom->api, oom->caller, files);
 	cli_fprintf(out, "  refused by %s", oom->refused_by);
 	put_rule(out, oom->rule);
 	put_would(out, oom->would);
@@ -137,7 +138,17 @@ static void print_oom(FILE *out, const struct spill_record_oom *oom)
 	for (unsigned i = 0; i < oom->holders; i++)
 		cli_fprintf(out, "%s%s #%" PRIu64 " %s",
 		            i ? ", " : "; largest: ", spill_size(oom->top[i].bytes).text, oom->top[i].seq,
-		            oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
+		            oom->top[i].caller ? cli_caller_text(files, oom->top[i].caller).text
+		                               : oom->top[i].api);
+	fputc('\n', out);
+}
+
+/* "file  libfoo.so is /usr/lib/libfoo.so, build id 0123…" */
+static void print_file(FILE *out, const struct spill_record_file *file)
+{
+	cli_fprintf(out, "file  %s is %s", file->name, file->path);
+	if (file->build_id)
+		cli_fprintf(out, ", build id %s", file->build_id);
 	fputc('\n', out);
 }
 
@@ -192,7 +203,7 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 	cli_fprintf(out, "; still held %s\n", spill_sums(&totals->live).text);
 }
 
-void cli_print_record(FILE *out, const struct spill_record *record)
+void cli_print_record(FILE *out, const struct spill_record *record, const struct cli_run_files *files)
 {
 	if (record->kind != SPILL_KIND_START && record->kind != SPILL_KINDS_COUNT)
 		fprintf(out, "%5" PRIu64 ".%06" PRIu64 "  ", record->time_us / 1000000,
@@ -201,15 +212,17 @@ void cli_print_record(FILE *out, const struct spill_record *record)
 	case SPILL_KIND_START:
 		return print_start(out, &record->start);
 	case SPILL_KIND_ALLOC:
-		return print_alloc(out, &record->alloc);
+		return print_alloc(out, &record->alloc, files);
 	case SPILL_KIND_FREE:
-		return print_free(out, &record->free);
+		return print_free(out, &record->free, files);
 	case SPILL_KIND_MOVE:
-		return print_move(out, &record->move);
+		return print_move(out, &record->move, files);
 	case SPILL_KIND_SUM:
-		return print_sum(out, &record->sum);
+		return print_sum(out, &record->sum, files);
 	case SPILL_KIND_OOM:
-		return print_oom(out, &record->oom);
+		return print_oom(out, &record->oom, files);
+	case SPILL_KIND_FILE:
+		return print_file(out, &record->file);
 	case SPILL_KIND_NOTE:
 		cli_fprintf(out, "note  %s: %s\n", record->note.code, record->note.text);
 		return;

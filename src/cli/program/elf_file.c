@@ -38,7 +38,7 @@ static size_t read_some(const struct elf_file *file, uint64_t at, void *to, size
 	return done;
 }
 
-static bool read_whole(const struct elf_file *file, uint64_t at, void *to, size_t bytes)
+bool elf_read_bytes(const struct elf_file *file, uint64_t at, void *to, size_t bytes)
 {
 	return at < file->size && bytes <= file->size - at && read_some(file, at, to, bytes) == bytes;
 }
@@ -85,7 +85,7 @@ static bool read_interpreter(struct elf_file *file, const Elf64_Phdr *header)
 {
 	if (header->p_filesz < 2 || header->p_filesz > sizeof(file->interpreter))
 		return mark_damaged(file, "the name of its loader is empty or too long");
-	if (!read_whole(file, header->p_offset, file->interpreter, header->p_filesz) ||
+	if (!elf_read_bytes(file, header->p_offset, file->interpreter, header->p_filesz) ||
 	    !memchr(file->interpreter, '\0', header->p_filesz))
 		return mark_damaged(file, "the name of its loader is not in the file");
 	file->interpreted = true;
@@ -113,7 +113,7 @@ static bool read_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 	Elf64_Dyn entry;
 
 	for (uint64_t i = 0; i < entries && i < MOST_DYNAMIC; i++) {
-		if (!read_whole(file, header->p_offset + i * sizeof(entry), &entry, sizeof(entry)))
+		if (!elf_read_bytes(file, header->p_offset + i * sizeof(entry), &entry, sizeof(entry)))
 			return mark_damaged(file, "its dynamic section is not in the file");
 		if (entry.d_tag == DT_NULL)
 			break;
@@ -150,11 +150,17 @@ static bool read_program_headers(struct elf_file *file, const Elf64_Ehdr *top)
 
 	if (top->e_phentsize != sizeof(header) || !top->e_phnum || top->e_phnum > MOST_HEADERS)
 		return mark_damaged(file, "its program headers are none, too many, or of another size");
+	file->headers = top->e_phoff;
+	file->header_count = top->e_phnum;
+	if (top->e_shentsize == sizeof(Elf64_Shdr)) {
+		file->sections = top->e_shoff;
+		file->section_count = top->e_shnum;
+	}
 	for (unsigned i = 0; i < top->e_phnum; i++) {
 		bool good = true;
 
 		if (top->e_phoff > file->size ||
-		    !read_whole(file, top->e_phoff + i * sizeof(header), &header, sizeof(header)))
+		    !elf_read_bytes(file, top->e_phoff + i * sizeof(header), &header, sizeof(header)))
 			return mark_damaged(file, "its program headers are not in the file");
 		if (header.p_type == PT_INTERP)
 			good = read_interpreter(file, &header);
@@ -210,6 +216,25 @@ void elf_read(struct elf_file *file, int fd)
 bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME])
 {
 	return which < file->needed_count && read_string(file, file->needed[which], name, ELF_NAME) && *name;
+}
+
+/* A linker's notes are far shorter. */
+#define MOST_NOTES 4096
+
+bool elf_build_id(const struct elf_file *file, char build_id[SPILL_BUILD_ID])
+{
+	char notes[MOST_NOTES];
+	Elf64_Phdr header;
+
+	for (unsigned i = 0; i < file->header_count; i++) {
+		if (!elf_read_bytes(file, file->headers + i * sizeof(header), &header, sizeof(header)))
+			return false;
+		if (header.p_type == PT_NOTE && header.p_filesz <= sizeof(notes) &&
+		    elf_read_bytes(file, header.p_offset, notes, header.p_filesz) &&
+		    spill_build_id_find(notes, header.p_filesz, build_id))
+			return true;
+	}
+	return false;
 }
 
 /* Visits a part of the file in pieces until one returns false. An overlap keeps words whole. */
@@ -273,7 +298,7 @@ static bool is_definition(const struct elf_file *file, uint32_t index, const cha
 	Elf64_Sym symbol;
 	char text[ELF_NAME];
 
-	return read_whole(file, file->symbols + index * sizeof(symbol), &symbol, sizeof(symbol)) &&
+	return elf_read_bytes(file, file->symbols + index * sizeof(symbol), &symbol, sizeof(symbol)) &&
 	       symbol.st_shndx != SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
 	       read_string(file, symbol.st_name, text, sizeof(text)) && !strcmp(text, name);
 }
@@ -286,16 +311,16 @@ bool elf_defines(const struct elf_file *file, const char *name)
 	uint64_t buckets, hashes;
 
 	if (!file->symbols || !file->symbol_hash ||
-	    !read_whole(file, file->symbol_hash, header, sizeof(header)) || !header[0])
+	    !elf_read_bytes(file, file->symbol_hash, header, sizeof(header)) || !header[0])
 		return false;
 	buckets = file->symbol_hash + sizeof(header) + header[2] * sizeof(Elf64_Addr);
 	hashes = buckets + header[0] * sizeof(uint32_t);
-	if (!read_whole(file, buckets + wanted % header[0] * sizeof(index), &index, sizeof(index)) ||
+	if (!elf_read_bytes(file, buckets + wanted % header[0] * sizeof(index), &index, sizeof(index)) ||
 	    index < header[1])
 		return false;
 	for (unsigned i = 0; i < LONGEST_CHAIN; i++, index++) {
-		if (!read_whole(file, hashes + (uint64_t)(index - header[1]) * sizeof(hash), &hash,
-		                sizeof(hash)))
+		if (!elf_read_bytes(file, hashes + (uint64_t)(index - header[1]) * sizeof(hash), &hash,
+		                    sizeof(hash)))
 			return false;
 		if ((hash | 1) == (wanted | 1) && is_definition(file, index, name))
 			return true;

@@ -1,4 +1,6 @@
 /* spill report --json: prints one object (docs/commands.md). */
+#include <string.h>
+
 #include "oom_report.h"
 #include "json_out.h"
 #include "put.h"
@@ -273,6 +275,59 @@ static void put_ooms(struct spill_json *json, const struct cli_summary *summary)
 	spill_json_array_end(json);
 }
 
+/* False: its function is not known. */
+static bool put_function(struct spill_json *json, const struct cli_summary *summary, const char *caller)
+{
+	char function[PLAIN_NAME];
+
+	cli_run_files_function(&summary->files, caller, function);
+	if (!function[0])
+		return false;
+	spill_json_object(json);
+	cli_json_text(json, "caller", caller);
+	cli_json_text(json, "function", function);
+	spill_json_object_end(json);
+	return true;
+}
+
+static bool has_row(const struct cli_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->rows[i].name && !strcmp(table->rows[i].name->text, name))
+			return true;
+	}
+	return false;
+}
+
+/* True if an out of memory before this one has the same caller. */
+static bool came_before(const struct cli_ooms *ooms, uint64_t at)
+{
+	for (uint64_t i = 0; i < at; i++) {
+		if (ooms->list[i].caller && !strcmp(ooms->list[i].caller, ooms->list[at].caller))
+			return true;
+	}
+	return false;
+}
+
+/* Functions of callers, each once: of those that allocated, and of those that only were refused. */
+static void put_functions(struct spill_json *json, const struct cli_summary *summary, size_t most)
+{
+	const struct cli_table *callers = &summary->views[CLI_BY_CALLER];
+	const struct cli_ooms *ooms = &summary->ooms;
+	size_t count = 0;
+
+	spill_json_array(cli_json_key(json, "functions"));
+	for (size_t i = 0; i < callers->count && (!most || count < most); i++) {
+		if (callers->rows[i].name)
+			count += put_function(json, summary, callers->rows[i].name->text);
+	}
+	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+		if (ooms->list[i].caller && !has_row(callers, ooms->list[i].caller) && !came_before(ooms, i))
+			put_function(json, summary, ooms->list[i].caller);
+	}
+	spill_json_array_end(json);
+}
+
 static void put_notes(struct spill_json *json, const struct cli_summary *summary)
 {
 	spill_json_array(cli_json_key(json, "notes"));
@@ -376,6 +431,7 @@ static void put_run(struct spill_json *json, const struct cli_summary *summary,
 	put_largest(json, &summary->largest);
 	put_moved(json, &summary->moved);
 	put_ooms(json, summary);
+	put_functions(json, summary, report->rows);
 	put_notes(json, summary);
 	cli_json_number(json, "note_count", summary->note_count);
 	spill_json_object_end(json);

@@ -24,7 +24,7 @@ static void put_held(const struct spill_record_oom *oom)
 	putchar('\n');
 }
 
-static void put_callers(const struct spill_record_oom *oom)
+static void put_callers(const struct cli_summary *summary, const struct spill_record_oom *oom)
 {
 	if (oom->callers)
 		puts("    by caller:");
@@ -32,12 +32,13 @@ static void put_callers(const struct spill_record_oom *oom)
 		const struct spill_group *caller = &oom->by_caller[i];
 
 		cli_printf("      %s  %s  in %" PRIu64 " allocation%s: %s\n",
-		           spill_size(spill_bytes_all(&caller->held)).text, caller->name, caller->count,
+		           spill_size(spill_bytes_all(&caller->held)).text,
+		           cli_caller_text(&summary->files, caller->name).text, caller->count,
 		           caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
 	}
 }
 
-static void put_holders(const struct spill_record_oom *oom)
+static void put_holders(const struct cli_summary *summary, const struct spill_record_oom *oom)
 {
 	if (oom->holders)
 		puts("    the largest:");
@@ -45,7 +46,8 @@ static void put_holders(const struct spill_record_oom *oom)
 		const struct spill_holder *holder = &oom->top[i];
 
 		cli_printf("      %s  #%" PRIu64 "  %s  %s  %s\n", spill_size(holder->bytes).text,
-		           holder->seq, spill_place_name(holder->place), holder->api, holder->caller);
+		           holder->seq, spill_place_name(holder->place), holder->api,
+		           cli_caller_text(&summary->files, holder->caller).text);
 	}
 }
 
@@ -81,7 +83,7 @@ static void put_oom(const struct cli_summary *summary, const struct spill_record
 	char buffer[CLI_ADVICE];
 
 	cli_printf("  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text,
-	           spill_size(oom->bytes).text, oom->caller, oom->api);
+	           spill_size(oom->bytes).text, cli_caller_text(&summary->files, oom->caller).text, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
 	get_refused(oom, buffer);
@@ -90,8 +92,8 @@ static void put_oom(const struct cli_summary *summary, const struct spill_record
 	putchar('\n');
 	put_device(oom);
 	put_held(oom);
-	put_callers(oom);
-	put_holders(oom);
+	put_callers(summary, oom);
+	put_holders(summary, oom);
 	get_advice(summary, oom, buffer);
 	cli_printf("    what would have helped: %s\n", buffer);
 }
@@ -105,7 +107,8 @@ void cli_report_cause(const struct cli_summary *summary)
 		return;
 	get_refused(oom, buffer);
 	cli_report_label("refused by");
-	cli_printf("%s; %s asked by %s of %s\n", buffer, spill_size(oom->bytes).text, oom->caller, oom->api);
+	cli_printf("%s; %s asked by %s of %s\n", buffer, spill_size(oom->bytes).text,
+	           cli_caller_text(&summary->files, oom->caller).text, oom->api);
 	get_advice(summary, oom, buffer);
 	cli_report_label("would help");
 	cli_printf("%s\n", buffer);

@@ -48,7 +48,8 @@ void cli_report_label(const char *label)
 /* How the rows of a table are told: which bytes of a row, and in which words. */
 struct telling {
 	uint64_t (*bytes_of)(const struct cli_row *row);
-	void (*put)(const struct cli_row *row, struct spill_word bytes);
+	void (*put)(const struct cli_row *row, struct spill_word bytes, const struct cli_run_files *files);
+	const struct cli_run_files *files; /* of callers; NULL for other names */
 };
 
 static uint64_t spilled_of(const struct cli_row *row)
@@ -68,23 +69,24 @@ static uint64_t away_by_rule(const struct cli_row *row)
 }
 
 /* "libc10_cuda.so+0x2f4cb 3.78 GiB" */
-static void put_named(const struct cli_row *row, struct spill_word bytes)
+static void put_named(const struct cli_row *row, struct spill_word bytes, const struct cli_run_files *files)
 {
-	cli_printf("%s %s", cli_text_of(row->name), bytes.text);
+	cli_printf("%s %s", cli_caller_text(files, cli_text_of(row->name)).text, bytes.text);
 }
 
 /* "host 1.00 GiB"; "split: 1.61 GiB of it on the host, the rest on the card" */
-static void put_place(const struct cli_row *row, struct spill_word bytes)
+static void put_place(const struct cli_row *row, struct spill_word bytes, const struct cli_run_files *files)
 {
 	if (cli_name_is(row->name, spill_place_name(SPILL_PLACE_SPLIT)))
 		cli_printf("split: %s of it on the host, the rest on the card", bytes.text);
 	else
-		put_named(row, bytes);
+		put_named(row, bytes, files);
 }
 
 /* "1.61 GiB because the card was full" */
-static void put_reason(const struct cli_row *row, struct spill_word bytes)
+static void put_reason(const struct cli_row *row, struct spill_word bytes, const struct cli_run_files *files)
 {
+	(void)files;
 	cli_printf("%s %s", bytes.text, spill_reason_words(cli_text_of(row->name)));
 }
 
@@ -101,7 +103,7 @@ static void put_rows(const char *label, const struct cli_table *table, struct te
 		if (!telling.bytes_of(row) || named++ >= NAMES)
 			continue;
 		cli_printf("%s", comma);
-		telling.put(row, spill_size(telling.bytes_of(row)));
+		telling.put(row, spill_size(telling.bytes_of(row)), telling.files);
 		comma = ", ";
 	}
 	if (named > NAMES)
@@ -119,7 +121,7 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	cli_printf("%s in %" PRIu64 " move%s", spill_size(bytes).text, count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < by_reason->count; i++) {
 		cli_printf("%s", i ? ", " : ": ");
-		put_reason(&by_reason->rows[i], spill_size(by_reason->rows[i].bytes));
+		put_reason(&by_reason->rows[i], spill_size(by_reason->rows[i].bytes), NULL);
 	}
 	putchar('\n');
 }
@@ -174,13 +176,17 @@ void cli_report_spills(const struct cli_summary *summary)
 		cli_report_label("placed there");
 		cli_printf("%" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
 		           totals->allocs, spill_sums(&totals->spilled).text);
-		put_rows("where", &summary->views[CLI_BY_PLACE], (struct telling){spilled_of, put_place});
-		put_rows("why", &summary->views[CLI_BY_REASON], (struct telling){spilled_of, put_reason});
+		put_rows("where", &summary->views[CLI_BY_PLACE],
+		         (struct telling){spilled_of, put_place, NULL});
+		put_rows("why", &summary->views[CLI_BY_REASON],
+		         (struct telling){spilled_of, put_reason, NULL});
 	}
 	if (is_ruled(&summary->views[CLI_BY_RULE]))
-		put_rows("by rule", &summary->views[CLI_BY_RULE], (struct telling){away_by_rule, put_named});
+		put_rows("by rule", &summary->views[CLI_BY_RULE],
+		         (struct telling){away_by_rule, put_named, NULL});
 	if (summary->story.any)
-		put_rows("asked by", &summary->views[CLI_BY_CALLER], (struct telling){away_of, put_named});
+		put_rows("asked by", &summary->views[CLI_BY_CALLER],
+		         (struct telling){away_of, put_named, &summary->files});
 	put_moves("moved to host", totals->demoted, totals->demotions, &summary->demoted);
 	put_moves("moved back", totals->promoted, totals->promotions, &summary->promoted);
 }

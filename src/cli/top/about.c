@@ -104,7 +104,7 @@ void cli_top_selected(int y, const struct cli_top_shown *shown)
 	cli_top_line(y, A_BOLD, line);
 	line[0] = '\0';
 	cli_top_add(line, sizeof(line),
-	            "most: %s device, %s host, %s managed; %" PRIu64 " placed off the card, %" PRIu64
+	            "most: %s device, %s host, %s managed; %" PRIu64 " placed off card, %" PRIu64
 	            " out of memory",
 	            size[0], size[1], size[2], figures[SPILL_COUNTER_SPILLS], figures[SPILL_COUNTER_OOMS]);
 	cli_top_line(y + 1, A_NORMAL, line);

@@ -135,6 +135,7 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	summary->capped = has_cap(start);
 	summary->refused = is_refused(start);
 	begin_devices(summary, start);
+	cli_run_files_begin(&summary->files, start);
 }
 
 static struct cli_summary *current_summary(void *data)
@@ -282,6 +283,8 @@ static void add_record(void *data, const struct spill_record *record)
 	if (record->kind == SPILL_KIND_OOM && !summary->exited) {
 		summary->totals.ooms++;
 		add_oom(&summary->ooms, names, &record->oom);
+	} else if (record->kind == SPILL_KIND_FILE) {
+		cli_run_files_add(&summary->files, &record->file);
 	} else if (record->kind == SPILL_KIND_NOTE) {
 		add_note(summary, names, &record->note);
 	} else if (record->kind == SPILL_KIND_DROP) {
@@ -341,6 +344,7 @@ static void free_summary(struct cli_summary *summary)
 		free(summary->devices[i].uuid);
 	}
 	free(summary->devices);
+	cli_run_files_free(&summary->files);
 	for (unsigned view = 0; view < CLI_VIEWS; view++)
 		cli_table_free(&summary->views[view]);
 	free(summary->ooms.list);

@@ -7,6 +7,7 @@
 
 #include "oom_report.h"
 #include "run_story.h"
+#include "files.h"
 #include "live.h"
 #include "trace.h"
 
@@ -143,6 +144,7 @@ struct cli_summary {
 	size_t device_count, device_size;
 	struct cli_table views[CLI_VIEWS];
 	struct cli_table demoted, promoted; /* moves by reason */
+	struct cli_run_files files;         /* of callers */
 	struct cli_large_list largest;
 	struct cli_moved_list moved;
 	struct cli_ooms ooms;

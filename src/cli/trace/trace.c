@@ -196,6 +196,7 @@ static void add_record(struct cli_trace *trace, const struct spill_record *recor
 	case SPILL_KIND_EXIT:
 		cli_sorter_flush(&trace->sorter);
 		return trace->visitor->record(trace->data, record);
+	case SPILL_KIND_FILE:
 	case SPILL_KIND_NOTE:
 		return trace->visitor->record(trace->data, record);
 	case SPILL_KIND_START:

@@ -35,7 +35,7 @@ struct cli_trace_visitor {
 	              const struct spill_record_start *start);
 	/* Allocations, frees, moves and out of memory, in their real order. */
 	void (*event)(void *data, const struct cli_event *event);
-	/* Every oom, note, drop and exit line. A drop or exit follows all events before it. */
+	/* Every file, oom, note, drop and exit line. A drop or exit follows all events before it. */
 	void (*record)(void *data, const struct spill_record *record);
 	void (*end)(void *data, const struct cli_trace_end *end);
 };

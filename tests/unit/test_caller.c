@@ -1,0 +1,63 @@
+/* The files of callers: each once, and again in the child of a fork. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "caller.h"
+#include "fake_objects.h"
+
+static const void *at(uintptr_t address)
+{
+	return (const void *)address;
+}
+
+static void expect_file(const char *name, const char *path)
+{
+	assert_true(spill_caller_has_new_file());
+	const struct spill_caller_file *file = spill_caller_next_file();
+	assert_non_null(file);
+	assert_string_equal(file->name, name);
+	assert_string_equal(file->path, path);
+	assert_string_equal(file->build_id, "");
+}
+
+static void expect_no_file(void)
+{
+	assert_false(spill_caller_has_new_file());
+	assert_null(spill_caller_next_file());
+}
+
+TEST(each_file_once)
+{
+	USE_FAKE_OBJECTS({0x1000, 0x1000, ""}, {0x2000, 0x1000, "/a/lib.so"}, {0x3000, 0x1000, "/b/lib.so"});
+	expect_no_file();
+	assert_string_equal(spill_caller_name(at(0x2010)), "lib.so+0x10");
+	assert_string_equal(spill_caller_name(at(0x2020)), "lib.so+0x20");
+	assert_string_equal(spill_caller_name(at(0x3010)), "lib.so+0x10");
+	expect_file("lib.so", "/a/lib.so");
+	expect_file("lib.so", "/b/lib.so");
+	expect_no_file();
+	spill_caller_name(at(0x2030));
+	expect_no_file();
+
+	/* Generated code has no file. */
+	spill_caller_name(at(0x9000));
+	expect_no_file();
+
+	/* Another library at the place of one that was unloaded. */
+	spill_unloads_count();
+	USE_FAKE_OBJECTS({0x1000, 0x1000, ""}, {0x2000, 0x1000, "/c/other.so"});
+	assert_string_equal(spill_caller_name(at(0x2010)), "other.so+0x10");
+	expect_file("other.so", "/c/other.so");
+	expect_no_file();
+
+	spill_fork_lock_take(&spill_caller_fork_lock);
+	spill_fork_lock_release(&spill_caller_fork_lock, false);
+	expect_no_file();
+	spill_fork_lock_take(&spill_caller_fork_lock);
+	spill_fork_lock_release(&spill_caller_fork_lock, true);
+	expect_file("lib.so", "/a/lib.so");
+	expect_file("lib.so", "/b/lib.so");
+	expect_file("other.so", "/c/other.so");
+	expect_no_file();
+}
