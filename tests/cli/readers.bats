@@ -5,9 +5,11 @@ load help.bash
 # Once for all tests: the logs as NAME.jsonl, with the report of each as text and JSON.
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
+	cp "$BATS_TEST_DIRNAME/data/h200-oom.jsonl" oom.jsonl
+	cp "$BATS_TEST_DIRNAME/../docs/data/jax.jsonl" jax.jsonl
+	cp "$BATS_TEST_DIRNAME/../docs/data/llama-bench.jsonl" llama.jsonl
+	for name in torch killed; do gzip -dc "$BATS_TEST_DIRNAME/data/h200-$name.jsonl.gz" >$name.jsonl; done
 	for name in torch jax oom killed llama; do
-		cp "$BATS_TEST_DIRNAME/data/h200-$name.jsonl" $name.jsonl 2>/dev/null ||
-			gzip -dc "$BATS_TEST_DIRNAME/data/h200-$name.jsonl.gz" >$name.jsonl
 		"$BUILD/spill" report $name.jsonl >$name.txt || [ $? -eq 1 ]
 		"$BUILD/spill" report --json $name.jsonl >$name.json || [ $? -eq 1 ]
 	done

@@ -139,7 +139,7 @@ def apart(stderr):
     return BLOCK.sub("", stderr), BLOCK.findall(stderr)
 
 
-END = re.compile(r"^spill: (?! )[^\n:]*: up to [^\n]* was in host [^\n]* on the card\)[^\n]*\n", re.MULTILINE)
+END = re.compile(r"^spill: (?! )[^\n:]*: up to [^\n]* was in host [^\n]* on the card[^\n]*\n", re.MULTILINE)
 
 
 def before_end(stderr):

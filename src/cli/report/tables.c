@@ -180,8 +180,10 @@ void cli_report_moved(const struct cli_summary *summary)
 	}
 }
 
-/* away: of the story of the run, which may know more than the lines; final: out of memory, without
- * those of oom.honest_first */
+/*
+ * away: of the story of the run, which may know more than the lines. final: out of memory, without
+ * those of oom.honest_first.
+ */
 static void put_run(const char *rank, const char *ended, const struct spill_totals *totals,
                     const struct spill_away *away, uint64_t final)
 {
