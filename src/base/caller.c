@@ -1,12 +1,10 @@
 #include "caller.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "glob.h"
 #include "process.h"
@@ -131,15 +129,6 @@ static void keep_file(const char *name, const char *path, const struct spill_loa
 	pthread_mutex_unlock(&lock);
 }
 
-/* The loader has no path of the program. */
-static void get_program_path(char *path, size_t size)
-{
-	int error = errno;
-	ssize_t length = readlink("/proc/self/exe", path, size - 1);
-	path[length < 0 ? 0 : length] = '\0';
-	errno = error;
-}
-
 bool spill_caller_has_new_file(void)
 {
 	return atomic_load_explicit(&new_files, memory_order_relaxed) != NULL;
@@ -168,7 +157,7 @@ static __attribute__((noinline)) bool locate_address(const void *address, char *
 	*offset = (uintptr_t)address - object.base;
 	if (object.main_program) {
 		spill_program_name(name, size);
-		get_program_path(object.path, sizeof(object.path));
+		spill_program_path(object.path, sizeof(object.path));
 	} else {
 		struct spill_text text = spill_text_begin(name, size);
 		spill_text_add(&text, spill_file_name(object.path));

@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -110,18 +111,26 @@ void spill_program_script(char *name, size_t size, const char *words, size_t len
 	}
 }
 
+void spill_program_path(char *path, size_t size)
+{
+	int error = errno;
+	ssize_t length = readlink("/proc/self/exe", path, size - 1);
+
+	path[length < 0 ? 0 : length] = '\0';
+	errno = error;
+}
+
 /* The executable's file name, or an interpreter's script or module. */
 static __attribute__((noinline)) void find_program_name(char *name, size_t size)
 {
 	static const char deleted[] = " (deleted)";
 	char bytes[SPILL_PROGRAM_WORDS];
-	ssize_t length = readlink("/proc/self/exe", bytes, sizeof(bytes) - 1);
 	struct spill_text text = spill_text_begin(name, size);
 
-	bytes[length < 0 ? 0 : length] = '\0';
-	if ((size_t)length >= sizeof(deleted) && length > 0 &&
-	    !strcmp(bytes + length - (sizeof(deleted) - 1), deleted))
-		bytes[(size_t)length - (sizeof(deleted) - 1)] = '\0';
+	spill_program_path(bytes, sizeof(bytes));
+	size_t length = strlen(bytes);
+	if (length >= sizeof(deleted) && !strcmp(bytes + length - (sizeof(deleted) - 1), deleted))
+		bytes[length - (sizeof(deleted) - 1)] = '\0';
 	spill_text_add(&text, spill_file_name(bytes));
 	if (find_interpreter(name)) {
 		size_t read = spill_small_file_bytes("/proc/self/cmdline", bytes, sizeof(bytes) - 1);

@@ -64,6 +64,12 @@ static inline bool spill_process_observes(void)
 }
 
 /*
+ * Writes the path of the program's executable file into path[size]; "" if it cannot be told. The
+ * kernel ends it with " (deleted)" if the file is gone. Keeps errno.
+ */
+void spill_program_path(char *path, size_t size);
+
+/*
  * Writes the program's name into name[size]: the file name of the executable, or of the script or
  * -m module that an interpreter runs. PROGRAM.conf, [app NAME], %e and the loud line use it.
  */

@@ -3,12 +3,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "account.h"
 #include "caller.h"
 #include "engine.h"
 #include "minmax.h"
+#include "process.h"
 #include "seqlock.h"
 
 /* -- growing pools ----------------------------------------------------------------------------- */
@@ -95,10 +95,8 @@ static __attribute__((noinline)) uint64_t find_mask(const struct spill_rules *ru
 	struct spill_loaded_object caller;
 	if (!spill_loaded_object_of(address, &caller))
 		caller.path[0] = '\0';
-	else if (caller.main_program) {
-		ssize_t length = readlink("/proc/self/exe", caller.path, sizeof(caller.path) - 1);
-		caller.path[length < 0 ? 0 : length] = '\0';
-	}
+	else if (caller.main_program)
+		spill_program_path(caller.path, sizeof(caller.path));
 	return spill_rules_of(rules, api, caller.path);
 }
 

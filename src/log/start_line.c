@@ -5,11 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "json.h"
 #include "log.h"
+#include "process.h"
 #include "record_read.h"
 #include "small_file.h"
 #include "text.h"
@@ -42,10 +43,8 @@ static void put_two_digits(char *to, unsigned value)
 static void put_time(struct spill_json *json)
 {
 	char text[27] = "0000-00-00T00:00:00.000000Z";
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	uint64_t second = (uint64_t)now.tv_sec % 86400, day = (uint64_t)now.tv_sec / 86400 + 719468;
+	uint64_t now_us = spill_clock_wall_us(), now = now_us / 1000000;
+	uint64_t second = now % 86400, day = now / 86400 + 719468;
 	uint64_t of_era = day % 146097;
 	uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
 	uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -60,7 +59,7 @@ static void put_time(struct spill_json *json)
 	put_two_digits(text + 14, (unsigned)(second / 60 % 60));
 	put_two_digits(text + 17, (unsigned)(second % 60));
 	char *digits = text + 24;
-	for (long part = now.tv_nsec / 1000; digits >= text + 20; digits -= 2, part /= 100)
+	for (uint64_t part = now_us % 1000000; digits >= text + 20; digits -= 2, part /= 100)
 		put_two_digits(digits, (unsigned)(part % 100));
 	spill_json_string_length(spill_json_key(json, "time"), text, sizeof(text));
 }
@@ -104,13 +103,12 @@ static void put_ranks(struct spill_json *json)
 
 static void put_process(struct spill_json *json, const char *program, char *path, size_t size)
 {
-	ssize_t length = readlink("/proc/self/exe", path, size);
-
+	spill_program_path(path, size);
 	spill_json_i64(spill_json_key(json, "pid"), getpid());
 	spill_json_i64(spill_json_key(json, "ppid"), getppid());
 	spill_json_string(spill_json_key(json, "program"), program);
-	if (length > 0)
-		spill_json_string_length(spill_json_key(json, "exe"), path, (size_t)length);
+	if (path[0])
+		spill_json_string(spill_json_key(json, "exe"), path);
 	put_ranks(json);
 }
 
