@@ -44,24 +44,21 @@ static bool is_same_access(const struct spill_access *a, const struct spill_acce
 }
 
 /* The names of the chunk of that access by now. Returns their number. */
-static unsigned names_of(const struct spill_access_history *history, uint64_t number,
-                         uint32_t names[SPILL_CHUNK_NAMES])
+static inline unsigned names_of(const struct spill_access_history *history, uint64_t number,
+                                uint32_t names[SPILL_CHUNK_NAMES])
 {
 	return spill_chunk_renames_get(&history->renames, access_at(history, number)->key, number,
-	                               history->period, names);
+	                               history->count - history->next, names);
 }
 
-/* The chunk is the predicted one, by a name that it has by now. Mostly nothing was renamed. */
+/* The chunk is the predicted one, by a name that it has by now. */
 static inline bool is_predicted(const struct spill_access_history *history, uint64_t number,
                                 const struct spill_access *use)
 {
-	const struct spill_access *before = access_at(history, number);
 	uint32_t names[SPILL_CHUNK_NAMES];
 
-	if (before->site != use->site)
+	if (access_at(history, number)->site != use->site)
 		return false;
-	if (history->renames.since <= number)
-		return before->key == use->key;
 	for (unsigned i = names_of(history, number, names); i-- > 0;)
 		if (names[i] == use->key)
 			return true;
@@ -200,15 +197,6 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 	return any && history->misses <= HELD ? history->next : history->count + 1;
 }
 
-static void set_position(struct spill_access_history *history, uint64_t next)
-{
-	bool known = next < history->count && history->count - next < SPILL_ACCESS_USES;
-
-	history->next = known ? next : history->count;
-	if (known)
-		history->period = history->count - next;
-}
-
 /*
  * Adds an access. `end`: its launch runs the predicted code, which ends there; 0: it is not known.
  * `doubt`: but on other chunks, so a place where the last launches occurred before is better.
@@ -230,7 +218,7 @@ static void add_access(struct spill_access_history *history, struct spill_access
 	history->uses[history->count++ % SPILL_ACCESS_USES] = use;
 	*by_long = history->count;
 	*by_short = history->count;
-	set_position(history, next);
+	history->next = history->count - next < SPILL_ACCESS_USES ? next : history->count;
 }
 
 /* The number behind the last access of the launch that begins at `first`. */

@@ -55,7 +55,6 @@ struct spill_access_history {
 	uint64_t followed;             /* accesses since the last new position */
 	struct spill_access_launch launches[SPILL_ACCESS_LAUNCHES]; /* the last first */
 	struct spill_chunk_renames renames;
-	uint64_t period; /* accesses from the predicted one to the last, when there was one */
 };
 
 /* Adds the chunks that one launch accesses now. Constant time for each, some 20 ns. */

@@ -25,15 +25,12 @@ static unsigned slot_of(uint32_t key)
 	return spill_hash(1, key) % SPILL_CHUNK_RENAMES;
 }
 
-unsigned spill_chunk_renames_get(const struct spill_chunk_renames *renames, uint32_t key, uint64_t time,
-                                 uint64_t period, uint32_t names[SPILL_CHUNK_NAMES])
+unsigned spill_chunk_renames_find(const struct spill_chunk_renames *renames, uint32_t key, uint64_t time,
+                                  uint64_t period, uint32_t names[SPILL_CHUNK_NAMES])
 {
 	const struct spill_chunk_rename *rename = &renames->slots[slot_of(key)];
 	unsigned count = 0;
 
-	names[0] = key;
-	if (renames->since <= time)
-		return 1;
 	if (rename->from == key && rename->since > time && is_same_period(rename->period, period))
 		while (count < SPILL_CHUNK_NAMES && rename->to[count]) {
 			names[count] = rename->to[count];

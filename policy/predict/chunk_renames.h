@@ -27,13 +27,23 @@ struct spill_chunk_renames {
 	uint64_t since;                                       /* the time of the last rename */
 };
 
+/* The part of spill_chunk_renames_get for a table with renames since that time. pre: names[0] is key */
+unsigned spill_chunk_renames_find(const struct spill_chunk_renames *renames, uint32_t key, uint64_t time,
+                                  uint64_t period, uint32_t names[SPILL_CHUNK_NAMES]);
+
 /*
  * The names of a chunk that was accessed at that time, a period ago. Times are numbers of accesses. An
  * older rename belongs to the step before, and one of another period to another repetition: they do not
  * count. Returns the number of names, at least 1.
  */
-unsigned spill_chunk_renames_get(const struct spill_chunk_renames *renames, uint32_t key, uint64_t time,
-                                 uint64_t period, uint32_t names[SPILL_CHUNK_NAMES]);
+static inline unsigned spill_chunk_renames_get(const struct spill_chunk_renames *renames, uint32_t key,
+                                               uint64_t time, uint64_t period,
+                                               uint32_t names[SPILL_CHUNK_NAMES])
+{
+	names[0] = key;
+	/* Mostly nothing was renamed: that costs no call. */
+	return renames->since <= time ? 1 : spill_chunk_renames_find(renames, key, time, period, names);
+}
 
 /*
  * A launch accesses `keys` now, and accessed `old` at the time `before`. Both lists are in the order of
