@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "scratch.h"
+#include "signals.h"
 
 int spill_fd_open(const char *path, int flags, mode_t mode)
 {
@@ -67,16 +67,15 @@ bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 {
 	char *stack = spill_scratch_take();
 	struct errand errand = {run, data};
-	sigset_t all, before;
+	sigset_t before;
 	pid_t child = -1;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	spill_signals_block(&before);
 	if (stack)
 		child = clone(run_errand, stack + SPILL_SCRATCH, CLONE_VM | CLONE_VFORK, &errand);
 	if (child > 0)
 		waitpid(child, NULL, __WALL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	spill_signals_restore(&before);
 	spill_scratch_give_back(stack);
 	return child > 0;
 }

@@ -1,16 +1,15 @@
 #include "thread.h"
 
-#include <signal.h>
+#include "signals.h"
 
 /* Enough for the vendor's calls and ours. Pages of the stack are only taken when touched. */
 #define STACK_BYTES (512ul << 10)
 
 bool spill_thread_start(pthread_t *thread, void *(*run)(void *unused))
 {
-	sigset_t all, before;
+	sigset_t before;
 	pthread_attr_t attributes;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	spill_signals_block(&before);
 	bool made = false;
 	if (!pthread_attr_init(&attributes)) {
 		/* With much thread-local memory of libraries this stack can be too small. */
@@ -19,6 +18,6 @@ bool spill_thread_start(pthread_t *thread, void *(*run)(void *unused))
 		pthread_attr_destroy(&attributes);
 	}
 	made = made || !pthread_create(thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	spill_signals_restore(&before);
 	return made;
 }

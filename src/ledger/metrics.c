@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,6 +16,7 @@
 #include "metrics_text.h"
 #include "note.h"
 #include "process.h"
+#include "signals.h"
 #include "stderr.h"
 #include "thread.h"
 
@@ -45,16 +45,14 @@ static struct output {
 /* Blocks all signals, too: a handler that forks would wait for the lock. */
 static void lock_metrics(sigset_t *before)
 {
-	sigset_t all;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, before);
+	spill_signals_block(before);
 	pthread_mutex_lock(&lock);
 }
 
 static void unlock_metrics(const sigset_t *before)
 {
 	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, before, NULL);
+	spill_signals_restore(before);
 }
 
 /* -- the file ---------------------------------------------------------------------------------- */
@@ -242,20 +240,19 @@ void spill_metrics_open(const struct spill_policy *policy, const struct spill_lo
 void spill_metrics_end(void)
 {
 	int error = errno;
-	sigset_t all, before;
+	sigset_t before;
 	struct timespec until = spill_clock_in(LAST_WAIT_NS);
 	/* A vfork child shares this memory, but it is another process. */
 	if (atomic_load(&spill_metrics_state) == SPILL_METRICS_OFF || owner != getpid())
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	spill_signals_block(&before);
 	if (pthread_mutex_trylock(&lock) == 0 ||
 	    pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) == 0) {
 		write_file(false);
 		atomic_store(&spill_metrics_state, SPILL_METRICS_OFF);
 		pthread_mutex_unlock(&lock);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	spill_signals_restore(&before);
 	errno = error;
 }
 
