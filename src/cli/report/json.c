@@ -290,15 +290,6 @@ static bool put_function(struct spill_json *json, const struct cli_summary *summ
 	return true;
 }
 
-static bool has_row(const struct cli_table *table, const char *name)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (table->rows[i].name && !strcmp(table->rows[i].name->text, name))
-			return true;
-	}
-	return false;
-}
-
 /* True if an out of memory before this one has the same caller. */
 static bool came_before(const struct cli_ooms *ooms, uint64_t at)
 {
@@ -322,8 +313,10 @@ static void put_functions(struct spill_json *json, const struct cli_summary *sum
 			count += put_function(json, summary, callers->rows[i].name->text);
 	}
 	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
-		if (ooms->list[i].caller && !has_row(callers, ooms->list[i].caller) && !came_before(ooms, i))
-			put_function(json, summary, ooms->list[i].caller);
+		const char *caller = ooms->list[i].caller;
+
+		if (caller && !cli_table_find(callers, caller) && !came_before(ooms, i))
+			put_function(json, summary, caller);
 	}
 	spill_json_array_end(json);
 }
