@@ -83,7 +83,7 @@ static bool only_observed(const struct cli_summary *summary)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+	for (uint64_t i = 0; i < cli_ooms_kept(ooms); i++) {
 		if (ooms->list[i].would && strcmp(ooms->list[i].would, "refuse") != 0)
 			return true;
 	}
@@ -120,7 +120,7 @@ static bool refused_by(const struct cli_summary *summary, const char *word)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+	for (uint64_t i = 0; i < cli_ooms_kept(ooms); i++) {
 		const struct spill_record_oom *oom = &ooms->list[i];
 
 		if (oom->refused_by && !strncmp(oom->refused_by, word, strlen(word)) &&

@@ -270,7 +270,7 @@ static void put_ooms(struct spill_json *json, const struct cli_summary *summary)
 	const struct cli_ooms *list = &summary->ooms;
 
 	spill_json_array(cli_json_key(json, "ooms"));
-	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
+	for (uint64_t i = 0; i < cli_ooms_kept(list); i++)
 		put_oom(json, summary, &list->list[i]);
 	spill_json_array_end(json);
 }
@@ -312,7 +312,7 @@ static void put_functions(struct spill_json *json, const struct cli_summary *sum
 		if (callers->rows[i].name)
 			count += put_function(json, summary, callers->rows[i].name->text);
 	}
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+	for (uint64_t i = 0; i < cli_ooms_kept(ooms); i++) {
 		const char *caller = ooms->list[i].caller;
 
 		if (caller && !cli_table_find(callers, caller) && !came_before(ooms, i))

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "minmax.h"
 #include "oom_report.h"
 #include "amount.h"
 #include "cli.h"
@@ -405,7 +404,7 @@ const struct spill_record_oom *cli_summary_cause(const struct cli_summary *summa
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
-	for (uint64_t i = spill_min(ooms->count, 2 * CLI_OOMS_EACH); i-- > 0;) {
+	for (uint64_t i = cli_ooms_kept(ooms); i-- > 0;) {
 		if (spill_oom_is_final(ooms->list[i].refused_by))
 			return &ooms->list[i];
 	}
