@@ -49,6 +49,14 @@ static void put_differences(struct spill_json *json, const struct cli_summary *s
 	spill_json_array_end(json);
 }
 
+void cli_report_json_surplus(struct spill_json *json, const struct cli_fit_row *row)
+{
+	if (row->unknown)
+		cli_json_text(json, "surplus", NULL);
+	else
+		spill_json_i64(cli_json_key(json, "surplus"), row->surplus);
+}
+
 void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summary,
                          const struct cli_device *device, uint64_t margin)
 {
@@ -65,10 +73,7 @@ void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summ
 	cli_json_number(json, "refused", device->fit.refused);
 	cli_json_number(json, "others", row.others);
 	cli_json_number(json, "free", row.free);
-	if (row.unknown)
-		cli_json_text(json, "surplus", NULL);
-	else
-		spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
+	cli_report_json_surplus(json, &row);
 	cli_json_bool(json, "reserved", row.reserved);
 	cli_json_number(json, "reserve", cli_report_reserve(summary, device));
 	spill_json_object_end(json);
