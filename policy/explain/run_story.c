@@ -91,3 +91,11 @@ void spill_story_cost(struct spill_text *text, const struct spill_story *story)
 	add_seconds(text, story->away.moves_us);
 	add_share(text, story->away.moves_us, story->run_us);
 }
+
+void spill_story_both(struct spill_text *text, const struct spill_story *story)
+{
+	spill_story_size(text, story);
+	if (story->away.moves_us)
+		spill_text_add(text, "; ");
+	spill_story_cost(text, story);
+}

@@ -31,6 +31,9 @@ void spill_story_size(struct spill_text *text, const struct spill_story *story);
 /* "moves held the program up for 0.30 s, 2 % of the 15.0 s". Adds nothing if nothing moved. */
 void spill_story_cost(struct spill_text *text, const struct spill_story *story);
 
+/* Both sentences, with "; " between them. */
+void spill_story_both(struct spill_text *text, const struct spill_story *story);
+
 /* "15.0 s", or "0.30 s" below a second. */
 void spill_story_time(struct spill_text *text, uint64_t us);
 
