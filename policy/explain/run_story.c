@@ -17,9 +17,14 @@ static bool came_apart(const struct spill_story *story)
 	return story->away.peak + story->on_device != story->away.wanted;
 }
 
+const char *spill_story_where(const struct spill_story *story)
+{
+	return story->managed ? "host or managed memory" : "host memory";
+}
+
 void spill_story_size(struct spill_text *text, const struct spill_story *story)
 {
-	const char *where = story->managed ? "host or managed memory" : "host memory";
+	const char *where = spill_story_where(story);
 	const char *most = story->at_least ? "at least" : "at most";
 
 	if (!story->any || (!story->away.peak && !story->at_least)) {

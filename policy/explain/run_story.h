@@ -22,6 +22,9 @@ struct spill_story {
 /* pre: `totals` has .away */
 struct spill_story spill_story_of(const struct spill_totals *totals, uint64_t run_us);
 
+/* "host memory", or with managed memory "host or managed memory" */
+const char *spill_story_where(const struct spill_story *story);
+
 /*
  * "up to 1.28 GiB was in host memory; at most 1.71 GiB was wanted at once, and at most 1.00 GiB was
  * on the card, at different moments". Or "nothing was in host memory".

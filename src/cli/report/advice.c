@@ -21,8 +21,7 @@ static void begin_smaller(struct spill_text *text, const struct cli_summary *sum
 		return;
 	}
 	spill_advice_smaller(text, summary->program);
-	spill_text_format(text, ", so that no %s is needed: ",
-	                  summary->story.managed ? "host or managed memory" : "host memory");
+	spill_text_format(text, ", so that no %s is needed: ", spill_story_where(&summary->story));
 }
 
 uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_device *device)
