@@ -49,7 +49,8 @@ static void report_driver(const struct doctor_patient *patient, const struct dri
 	doctor_find(DOCTOR_driver, "%s driver for %s %d.%d, %s%s%s", vendor->name, cuda ? "CUDA" : "HIP",
 	            major, minor, facts->library, text[0] ? "; " : "", text);
 	if (cuda && facts->version < MOVES_FROM)
-		doctor_find(DOCTOR_driver_old, "the driver is of CUDA %d.%d", major, minor);
+		doctor_find(DOCTOR_driver_old, "the driver is of CUDA %s",
+		            cli_driver_version("cuda", facts->version).text);
 }
 
 static const char *memory_text(const struct driver_device *device)
@@ -120,8 +121,8 @@ static void judge_runtime(const struct driver_facts *facts)
 	unsigned driver = (unsigned)facts->version / 1000;
 
 	if (driver && doctor_needs.runtime_major > driver)
-		doctor_find(DOCTOR_runtime_newer, "%s, and the driver is of CUDA %u.%u", doctor_needs.runtime,
-		            driver, (unsigned)facts->version % 1000 / 10);
+		doctor_find(DOCTOR_runtime_newer, "%s, and the driver is of CUDA %s", doctor_needs.runtime,
+		            cli_driver_version("cuda", facts->version).text);
 }
 
 static bool has_no_device(const struct driver_vendor *vendor, const struct driver_facts *facts)
