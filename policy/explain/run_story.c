@@ -17,9 +17,14 @@ static bool came_apart(const struct spill_story *story)
 	return story->away.peak + story->on_device != story->away.wanted;
 }
 
+const char *spill_story_where(const struct spill_story *story)
+{
+	return story->managed ? "host or managed memory" : "host memory";
+}
+
 void spill_story_size(struct spill_text *text, const struct spill_story *story)
 {
-	const char *where = story->managed ? "host or managed memory" : "host memory";
+	const char *where = spill_story_where(story);
 	const char *most = story->at_least ? "at least" : "at most";
 
 	if (!story->any || (!story->away.peak && !story->at_least)) {
@@ -90,4 +95,12 @@ void spill_story_cost(struct spill_text *text, const struct spill_story *story)
 		spill_text_add(text, "at least ");
 	add_seconds(text, story->away.moves_us);
 	add_share(text, story->away.moves_us, story->run_us);
+}
+
+void spill_story_both(struct spill_text *text, const struct spill_story *story)
+{
+	spill_story_size(text, story);
+	if (story->away.moves_us)
+		spill_text_add(text, "; ");
+	spill_story_cost(text, story);
 }

@@ -22,6 +22,9 @@ struct spill_story {
 /* pre: `totals` has .away */
 struct spill_story spill_story_of(const struct spill_totals *totals, uint64_t run_us);
 
+/* "host memory", or with managed memory "host or managed memory" */
+const char *spill_story_where(const struct spill_story *story);
+
 /*
  * "up to 1.28 GiB was in host memory; at most 1.71 GiB was wanted at once, and at most 1.00 GiB was
  * on the card, at different moments". Or "nothing was in host memory".
@@ -30,6 +33,9 @@ void spill_story_size(struct spill_text *text, const struct spill_story *story);
 
 /* "moves held the program up for 0.30 s, 2 % of the 15.0 s". Adds nothing if nothing moved. */
 void spill_story_cost(struct spill_text *text, const struct spill_story *story);
+
+/* Both sentences, with "; " between them. */
+void spill_story_both(struct spill_text *text, const struct spill_story *story);
 
 /* "15.0 s", or "0.30 s" below a second. */
 void spill_story_time(struct spill_text *text, uint64_t us);

@@ -103,10 +103,7 @@ void spill_block_story(struct spill_block *block, const struct spill_report_proc
 {
 	const struct spill_story story = spill_story_of(process->totals, process->run_us);
 
-	spill_story_size(&block->text, &story);
-	if (story.away.moves_us)
-		spill_text_add(&block->text, "; ");
-	spill_story_cost(&block->text, &story);
+	spill_story_both(&block->text, &story);
 }
 
 void spill_block_path(struct spill_block *block, const char *path)

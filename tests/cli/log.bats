@@ -31,6 +31,9 @@ load help.bash
 	has "alloc #2"
 	[ "$("$spill" log --json --caller '*.so+0x1a2b' "$data/run.jsonl" | jq -c '[.[].kind]')" = '["alloc","alloc"]' ]
 	[ "$("$spill" log --json --caller libggml "$data/run.jsonl")" = "[]" ]
+	sed 's/libggml-cuda\.so/libc++.so/g' "$data/run.jsonl" > "$BATS_TEST_TMPDIR/plus.jsonl"
+	[ "$("$spill" log --json --caller 'libc++.so' "$BATS_TEST_TMPDIR/plus.jsonl" | jq -c '[.[].kind]')" = \
+		"$("$spill" log --json --caller libggml-cuda.so "$data/run.jsonl" | jq -c '[.[].kind]')" ]
 	[ "$("$spill" log --json --since 13.1s "$data/run.jsonl" | jq -c '[.[].kind]')" = '["note","free","exit"]' ]
 	[ "$("$spill" log --json --since 13s --kind oom "$data/run.jsonl" | jq -c '[.[].t]')" = '[13]' ]
 	run "$spill" log --kind oon "$data/run.jsonl"

@@ -11,9 +11,10 @@
 
 static const struct known_vendor {
 	const struct driver_vendor *vendor;
+	const char *need;     /* in doctor_needs */
 	const char *nodes[2]; /* one exists if the machine or container has such a GPU; NULL: no second */
-} vendors[] = {{&driver_cuda, {PROGRAM_NODE_NVIDIA, "/dev/dxg"}}, /* of WSL 2 */
-               {&driver_hip, {PROGRAM_NODE_AMD}}};
+} vendors[] = {{&driver_cuda, doctor_needs.cuda, {PROGRAM_NODE_NVIDIA, "/dev/dxg"}}, /* of WSL 2 */
+               {&driver_hip, doctor_needs.hip, {PROGRAM_NODE_AMD}}};
 
 #define VENDORS (sizeof(vendors) / sizeof(vendors[0]))
 
@@ -48,7 +49,8 @@ static void report_driver(const struct doctor_patient *patient, const struct dri
 	doctor_find(DOCTOR_driver, "%s driver for %s %d.%d, %s%s%s", vendor->name, cuda ? "CUDA" : "HIP",
 	            major, minor, facts->library, text[0] ? "; " : "", text);
 	if (cuda && facts->version < MOVES_FROM)
-		doctor_find(DOCTOR_driver_old, "the driver is of CUDA %d.%d", major, minor);
+		doctor_find(DOCTOR_driver_old, "the driver is of CUDA %s",
+		            cli_driver_version("cuda", facts->version).text);
 }
 
 static const char *memory_text(const struct driver_device *device)
@@ -119,8 +121,8 @@ static void judge_runtime(const struct driver_facts *facts)
 	unsigned driver = (unsigned)facts->version / 1000;
 
 	if (driver && doctor_needs.runtime_major > driver)
-		doctor_find(DOCTOR_runtime_newer, "%s, and the driver is of CUDA %u.%u", doctor_needs.runtime,
-		            driver, (unsigned)facts->version % 1000 / 10);
+		doctor_find(DOCTOR_runtime_newer, "%s, and the driver is of CUDA %s", doctor_needs.runtime,
+		            cli_driver_version("cuda", facts->version).text);
 }
 
 static bool has_no_device(const struct driver_vendor *vendor, const struct driver_facts *facts)
@@ -183,13 +185,14 @@ static void judge_vendor(const struct doctor_patient *patient, const struct driv
 }
 
 /* A program that needs a vendor's GPU where there is none. A driver that fails is told by itself. */
-static void judge_need(const char *need, const struct driver_vendor *vendor, const struct driver_facts *facts)
+static void judge_need(const struct known_vendor *known, const struct driver_facts *facts)
 {
-	if (!need[0] || !facts || facts->end != DRIVER_ENDED)
+	if (!known->need[0] || !facts || facts->end != DRIVER_ENDED)
 		return;
 	if (facts->stage == DRIVER_ABSENT ? !facts->problem[0]
-	                                  : facts->complete && has_no_device(vendor, facts))
-		doctor_find(DOCTOR_gpu_missing, "%s, and no %s driver shows a GPU here", need, vendor->name);
+	                                  : facts->complete && has_no_device(known->vendor, facts))
+		doctor_find(DOCTOR_gpu_missing, "%s, and no %s driver shows a GPU here", known->need,
+		            known->vendor->name);
 }
 
 static const char *find_node(const struct doctor_patient *patient, const struct known_vendor *vendor)
@@ -209,7 +212,7 @@ void doctor_look_at_devices(const struct doctor_patient *patient)
 		const struct driver_facts *facts =
 		    driver_try(vendors[i].vendor, patient->timeout_ms, !patient->quick);
 
-		judge_need(i ? doctor_needs.hip : doctor_needs.cuda, vendors[i].vendor, facts);
+		judge_need(&vendors[i], facts);
 		if (!facts)
 			continue;
 		if (facts->stage != DRIVER_ABSENT || facts->end != DRIVER_ENDED) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "amount.h"
+#include "files.h"
 #include "glob.h"
 #include "nearest.h"
 
@@ -71,7 +72,7 @@ static bool is_from(const char *pattern, const char *caller)
 	char object[256];
 	if (!caller)
 		return false;
-	size_t length = strcspn(caller, "+");
+	size_t length = cli_caller_object(caller);
 	if (spill_glob(pattern, caller))
 		return true;
 	if (!caller[length] || length >= sizeof(object))

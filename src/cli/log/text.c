@@ -175,12 +175,8 @@ static void put_story(FILE *out, const struct spill_totals *totals, uint64_t run
 	char buffer[512];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
-	spill_text_add(&text, "; ");
-	spill_story_size(&text, &story);
-	if (story.away.moves_us)
-		spill_text_add(&text, "; ");
-	spill_story_cost(&text, &story);
-	cli_fprintf(out, "%s", buffer);
+	spill_story_both(&text, &story);
+	cli_fprintf(out, "; %s", buffer);
 }
 
 static void print_exit(FILE *out, const struct spill_record_exit *end)

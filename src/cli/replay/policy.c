@@ -1,6 +1,7 @@
 /* Loads the other policy and applies it to the sites of a log. */
 #include <string.h>
 
+#include "files.h"
 #include "hazards.h"
 #include "replay.h"
 #include "cli.h"
@@ -20,15 +21,11 @@ const struct spill_policy *cli_replay_policy(const struct cli_replay_options *op
 static void caller_path(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
 {
 	const char *slash = exe ? strrchr(exe, '/') : NULL;
-	char *plus;
 
 	path[0] = '\0';
 	if (!caller)
 		return;
-	strncat(path, caller->text, CLI_NAME_MOST);
-	plus = strrchr(path, '+');
-	if (plus)
-		*plus = '\0';
+	strncat(path, caller->text, cli_caller_object(caller->text));
 	if (slash && !strcmp(slash + 1, path) && strlen(exe) <= CLI_NAME_MOST)
 		strcpy(path, exe);
 }

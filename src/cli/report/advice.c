@@ -21,22 +21,12 @@ static void begin_smaller(struct spill_text *text, const struct cli_summary *sum
 		return;
 	}
 	spill_advice_smaller(text, summary->program);
-	spill_text_format(text, ", so that no %s is needed: ",
-	                  summary->story.managed ? "host or managed memory" : "host memory");
-}
-
-static const struct cli_row *find_row(const struct cli_table *table, const char *name)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (!strcmp(cli_text_of(table->rows[i].name), name))
-			return &table->rows[i];
-	}
-	return NULL;
+	spill_text_format(text, ", so that no %s is needed: ", spill_story_where(&summary->story));
 }
 
 uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_device *device)
 {
-	return find_row(&summary->demoted, "reserve") ? device->reserve : 0;
+	return cli_table_find(&summary->demoted, "reserve") ? device->reserve : 0;
 }
 
 /* "1.73 GiB less on device 0 (7.08 GiB wanted + 64.00 MiB device.reserve - 5.42 GiB room = …)" */
@@ -92,7 +82,7 @@ static bool only_observed(const struct cli_summary *summary)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+	for (uint64_t i = 0; i < cli_ooms_kept(ooms); i++) {
 		if (ooms->list[i].would && strcmp(ooms->list[i].would, "refuse") != 0)
 			return true;
 	}
@@ -109,7 +99,7 @@ static bool device_was_short(const struct cli_summary *summary)
 /* True if memory moved only for device.reserve, and not more than that. */
 static bool only_for_reserve(const struct cli_summary *summary)
 {
-	const struct cli_row *moved = find_row(&summary->demoted, "reserve");
+	const struct cli_row *moved = cli_table_find(&summary->demoted, "reserve");
 	uint64_t reserve = 0;
 
 	for (size_t i = 0; i < summary->device_count; i++)
@@ -119,7 +109,7 @@ static bool only_for_reserve(const struct cli_summary *summary)
 
 static bool spilled_by(const struct cli_summary *summary, const char *reason)
 {
-	const struct cli_row *row = find_row(&summary->views[CLI_BY_REASON], reason);
+	const struct cli_row *row = cli_table_find(&summary->views[CLI_BY_REASON], reason);
 
 	return row && row->spilled;
 }
@@ -129,7 +119,7 @@ static bool refused_by(const struct cli_summary *summary, const char *word)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+	for (uint64_t i = 0; i < cli_ooms_kept(ooms); i++) {
 		const struct spill_record_oom *oom = &ooms->list[i];
 
 		if (oom->refused_by && !strncmp(oom->refused_by, word, strlen(word)) &&
@@ -149,7 +139,7 @@ static void add_advice(struct spill_text *text, const char *advice)
 /* There was room within the limit: a cap was met, or memory of the driver, which no log shows. */
 static void advise_limits(struct spill_text *text, const struct cli_summary *summary)
 {
-	bool limit = spilled_by(summary, "limit") || find_row(&summary->demoted, "limit");
+	bool limit = spilled_by(summary, "limit") || cli_table_find(&summary->demoted, "limit");
 
 	if ((limit && summary->capped) || refused_by(summary, "rule.cap"))
 		add_advice(text, A_CAP);

@@ -49,6 +49,14 @@ static void put_differences(struct spill_json *json, const struct cli_summary *s
 	spill_json_array_end(json);
 }
 
+void cli_report_json_surplus(struct spill_json *json, const struct cli_fit_row *row)
+{
+	if (row->unknown)
+		cli_json_text(json, "surplus", NULL);
+	else
+		spill_json_i64(cli_json_key(json, "surplus"), row->surplus);
+}
+
 void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summary,
                          const struct cli_device *device, uint64_t margin)
 {
@@ -65,10 +73,7 @@ void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summ
 	cli_json_number(json, "refused", device->fit.refused);
 	cli_json_number(json, "others", row.others);
 	cli_json_number(json, "free", row.free);
-	if (row.unknown)
-		cli_json_text(json, "surplus", NULL);
-	else
-		spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
+	cli_report_json_surplus(json, &row);
 	cli_json_bool(json, "reserved", row.reserved);
 	cli_json_number(json, "reserve", cli_report_reserve(summary, device));
 	spill_json_object_end(json);
@@ -270,7 +275,7 @@ static void put_ooms(struct spill_json *json, const struct cli_summary *summary)
 	const struct cli_ooms *list = &summary->ooms;
 
 	spill_json_array(cli_json_key(json, "ooms"));
-	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
+	for (uint64_t i = 0; i < cli_ooms_kept(list); i++)
 		put_oom(json, summary, &list->list[i]);
 	spill_json_array_end(json);
 }
@@ -288,15 +293,6 @@ static bool put_function(struct spill_json *json, const struct cli_summary *summ
 	cli_json_text(json, "function", function);
 	spill_json_object_end(json);
 	return true;
-}
-
-static bool has_row(const struct cli_table *table, const char *name)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (table->rows[i].name && !strcmp(table->rows[i].name->text, name))
-			return true;
-	}
-	return false;
 }
 
 /* True if an out of memory before this one has the same caller. */
@@ -321,9 +317,11 @@ static void put_functions(struct spill_json *json, const struct cli_summary *sum
 		if (callers->rows[i].name)
 			count += put_function(json, summary, callers->rows[i].name->text);
 	}
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
-		if (ooms->list[i].caller && !has_row(callers, ooms->list[i].caller) && !came_before(ooms, i))
-			put_function(json, summary, ooms->list[i].caller);
+	for (uint64_t i = 0; i < cli_ooms_kept(ooms); i++) {
+		const char *caller = ooms->list[i].caller;
+
+		if (caller && !cli_table_find(callers, caller) && !came_before(ooms, i))
+			put_function(json, summary, caller);
 	}
 	spill_json_array_end(json);
 }

@@ -117,13 +117,14 @@ void cli_report_cause(const struct cli_summary *summary)
 void cli_report_ooms(const struct cli_summary *summary)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
+	uint64_t kept = cli_ooms_kept(ooms);
 
 	if (!ooms->count)
 		return;
 	printf("\n  out of memory: %" PRIu64 "\n", ooms->count);
-	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
-		if (i == CLI_OOMS_EACH && ooms->count > 2 * CLI_OOMS_EACH)
-			printf("  … %" PRIu64 " between these\n", ooms->count - 2 * CLI_OOMS_EACH);
+	for (uint64_t i = 0; i < kept; i++) {
+		if (i == CLI_OOMS_EACH && ooms->count > kept)
+			printf("  … %" PRIu64 " between these\n", ooms->count - kept);
 		put_oom(summary, &ooms->list[i]);
 	}
 }

@@ -171,10 +171,7 @@ static void put_margins(struct spill_json *json, const struct cli_summary *summa
 			cli_json_device(json, summary->devices[i].device);
 			cli_json_number(json, "margin", list[choice]);
 			cli_json_number(json, "usable", row.usable);
-			if (row.unknown)
-				cli_json_text(json, "surplus", NULL);
-			else
-				spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
+			cli_report_json_surplus(json, &row);
 			spill_json_object_end(json);
 		}
 	}

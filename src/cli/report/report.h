@@ -38,6 +38,10 @@ void cli_json_name(struct spill_json *json, const char *member, const struct cli
 void cli_report_json_fit(struct spill_json *json, const struct cli_summary *summary,
                          const struct cli_device *device, uint64_t margin);
 
+/* json.c: writes the member `surplus`; null: it is not known. */
+struct cli_fit_row;
+void cli_report_json_surplus(struct spill_json *json, const struct cli_fit_row *row);
+
 /* Writes the report as members of an object. */
 void cli_report_members(struct spill_json *json, const struct cli_report *report);
 

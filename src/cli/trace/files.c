@@ -194,17 +194,27 @@ static bool is_believed(const struct cli_run_files *files, const struct cli_run_
 	return files->here && files->time && strcmp(found->changed, files->time) <= 0;
 }
 
+/* Names of files may have a '+', too. */
+size_t cli_caller_object(const char *caller)
+{
+	const char *plus = strrchr(caller, '+');
+
+	return plus && !strncmp(plus, "+0x", 3) ? (size_t)(plus - caller) : strlen(caller);
+}
+
 /* "libfoo.so+0x1a2b": its file and offset. NULL: it has another form, or its file is not known. */
 static const struct cli_run_file *parse_caller(const struct cli_run_files *files, const char *caller,
                                                uint64_t *offset)
 {
-	const char *plus = strrchr(caller, '+');
+	size_t length = cli_caller_object(caller);
+	const char *digits;
 	char *end;
 
-	if (!plus || strncmp(plus, "+0x", 3) != 0)
+	if (!caller[length])
 		return NULL;
-	*offset = strtoull(plus + 3, &end, 16);
-	return *end || end == plus + 3 ? NULL : find_file(files, caller, (size_t)(plus - caller));
+	digits = caller + length + strlen("+0x");
+	*offset = strtoull(digits, &end, 16);
+	return *end || end == digits ? NULL : find_file(files, caller, length);
 }
 
 void cli_run_files_function(const struct cli_run_files *files, const char *caller, char name[PLAIN_NAME])

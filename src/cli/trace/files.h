@@ -44,6 +44,9 @@ void cli_run_files_begin(struct cli_run_files *files, const struct spill_record_
 
 void cli_run_files_add(struct cli_run_files *files, const struct spill_record_file *file);
 
+/* The length of "libfoo.so" in "libfoo.so+0x1a2b"; of a caller without an offset the whole length. */
+size_t cli_caller_object(const char *caller);
+
 /* The function that the caller is in. "" if it is not known, or `files` is NULL. */
 void cli_run_files_function(const struct cli_run_files *files, const char *caller, char name[PLAIN_NAME]);
 

@@ -86,12 +86,6 @@ static bool find_open_log(int pid, char path[PATH_MAX])
 	return true;
 }
 
-static bool is_newer(const struct stat *a, const struct stat *b)
-{
-	return a->st_mtim.tv_sec != b->st_mtim.tv_sec ? a->st_mtim.tv_sec > b->st_mtim.tv_sec
-	                                              : a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
-}
-
 /* The default folder of logs, without a slash at its end. False: HOME is missing. */
 static bool find_default_folder(struct spill_log_path *usual)
 {
@@ -112,7 +106,7 @@ static bool has_name_of(const char *path, int pid)
 
 struct candidate {
 	const char *path;
-	struct stat file;
+	struct timespec changed;
 };
 
 /* The newest first, and of the same time by name. */
@@ -120,8 +114,10 @@ static int compare_candidates(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
-	if (is_newer(&a->file, &b->file) || is_newer(&b->file, &a->file))
-		return is_newer(&a->file, &b->file) ? -1 : 1;
+	if (a->changed.tv_sec != b->changed.tv_sec)
+		return a->changed.tv_sec > b->changed.tv_sec ? -1 : 1;
+	if (a->changed.tv_nsec != b->changed.tv_nsec)
+		return a->changed.tv_nsec > b->changed.tv_nsec ? -1 : 1;
 	return strverscmp(a->path, b->path);
 }
 
@@ -129,13 +125,13 @@ static int compare_candidates(const void *left, const void *right)
 static bool choose_newest(const struct cli_pieces *pieces, int pid, char path[PATH_MAX])
 {
 	struct candidate *list = cli_realloc(NULL, pieces->count + 1, sizeof(*list));
+	struct stat file;
 	size_t count = 0;
 	bool found = false;
 
 	for (size_t i = 0; i < pieces->count; i++) {
-		list[count].path = pieces->paths[i];
-		if (has_name_of(pieces->paths[i], pid) && !stat(pieces->paths[i], &list[count].file))
-			count++;
+		if (has_name_of(pieces->paths[i], pid) && !stat(pieces->paths[i], &file))
+			list[count++] = (struct candidate){pieces->paths[i], file.st_mtim};
 	}
 	qsort(list, count, sizeof(*list), compare_candidates);
 	for (size_t i = 0; i < count && !found; i++) {

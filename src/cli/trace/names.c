@@ -99,6 +99,15 @@ unsigned cli_table_row(struct cli_table *table, const struct cli_name *name)
 	return table->index[index] - 1;
 }
 
+const struct cli_row *cli_table_find(const struct cli_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (cli_name_is(table->rows[i].name, name))
+			return &table->rows[i];
+	}
+	return NULL;
+}
+
 static int descending(uint64_t a, uint64_t b)
 {
 	return a < b ? 1 : a > b ? -1 : 0;

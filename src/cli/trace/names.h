@@ -54,6 +54,9 @@ struct cli_table {
 /* The index of the name's row. pre: the table is not sorted */
 unsigned cli_table_row(struct cli_table *table, const struct cli_name *name);
 
+/* The row of a name by its text, or NULL. */
+const struct cli_row *cli_table_find(const struct cli_table *table, const char *name);
+
 /* Sorts by the peak, then by all bytes. Indexes of rows become invalid. */
 void cli_table_sort(struct cli_table *table);
 

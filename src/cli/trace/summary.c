@@ -5,21 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "minmax.h"
 #include "oom_report.h"
 #include "amount.h"
 #include "cli.h"
 
-/* A value of the start line's policy, or NULL. */
-static const char *option_value(const struct spill_record_start *start, const char *name)
+/* An option of the start line's policy, or NULL. */
+static const struct spill_record_option *find_option(const struct spill_record_start *start, const char *name)
 {
 	for (unsigned i = 0; i < start->option_count; i++) {
-		const struct spill_record_option *entry = &start->policy[i];
-
-		if (entry->name && entry->value && !strcmp(entry->name, name))
-			return entry->value;
+		if (!strcmp(start->policy[i].name, name))
+			return &start->policy[i];
 	}
 	return NULL;
+}
+
+static const char *option_value(const struct spill_record_start *start, const char *name)
+{
+	const struct spill_record_option *option = find_option(start, name);
+
+	return option ? option->value : NULL;
 }
 
 static bool has_cap(const struct spill_record_start *start)
@@ -87,13 +91,9 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 /* True if spill.mode is observe because the policy was refused (docs/log-format.md, start). */
 static bool is_refused(const struct spill_record_start *start)
 {
-	for (unsigned i = 0; i < start->option_count; i++) {
-		const struct spill_record_option *entry = &start->policy[i];
+	const struct spill_record_option *mode = find_option(start, "spill.mode");
 
-		if (entry->source && !strcmp(entry->name, "spill.mode"))
-			return !strcmp(entry->source, "problem");
-	}
-	return false;
+	return mode && !strcmp(mode->source, "problem");
 }
 
 static const char *rank_of(const struct spill_record_start *start)
@@ -404,7 +404,7 @@ const struct spill_record_oom *cli_summary_cause(const struct cli_summary *summa
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
-	for (uint64_t i = spill_min(ooms->count, 2 * CLI_OOMS_EACH); i-- > 0;) {
+	for (uint64_t i = cli_ooms_kept(ooms); i-- > 0;) {
 		if (spill_oom_is_final(ooms->list[i].refused_by))
 			return &ooms->list[i];
 	}

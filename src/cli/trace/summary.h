@@ -5,6 +5,7 @@
 #ifndef SPILL_CLI_SUMMARY_H
 #define SPILL_CLI_SUMMARY_H
 
+#include "minmax.h"
 #include "oom_report.h"
 #include "run_story.h"
 #include "files.h"
@@ -88,6 +89,12 @@ struct cli_ooms {
 	struct spill_record_oom
 	    *list; /* has 2 * CLI_OOMS_EACH entries, or is NULL; texts live as long as the trace */
 };
+
+/* The number of entries in the list. */
+static inline uint64_t cli_ooms_kept(const struct cli_ooms *ooms)
+{
+	return spill_min(ooms->count, 2 * CLI_OOMS_EACH);
+}
 
 #define CLI_NOTES 20
 
