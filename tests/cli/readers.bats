@@ -18,7 +18,6 @@ setup_file() {
 logs() { ln -s "$BATS_FILE_TMPDIR"/*.jsonl "$BATS_FILE_TMPDIR"/*.txt "$BATS_FILE_TMPDIR"/*.json .; }
 of() { jq -r ".runs[0] | $2" "$1.json"; }
 screen() { head -n 24 "$1.txt"; }
-lacks() { ! grep -E -e "$1"; }
 line() { sed -n "s/^  $2  *//p" "$1.txt"; }
 page() { "$spill" report --html - "$1.jsonl" | sed -n 's/.*<script type="application\/json" id="data">//p' | sed 's/<\/script>.*//'; }
 
