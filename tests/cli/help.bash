@@ -19,6 +19,9 @@ ends_with() { [ "$status" -eq "$1" ] || { echo "status $status, not $1:"; echo "
 # docs/commands.md describes each member of what `spill COMMAND --json` printed into FILE…, and no other: `described COMMAND FILE…`.
 described() { python3 "$BATS_TEST_DIRNAME/members.py" "$BATS_TEST_DIRNAME/../../docs/commands.md" "$@"; }
 
+# The data of a page of `spill report --html` on standard input.
+page_data() { sed -n 's/.*<script type="application\/json" id="data">//p'; }
+
 # Writes an ELF file by hand.
 elf() { python3 "$BATS_TEST_DIRNAME/make_elf.py" "$@"; }
 # ASan refuses a process into which anything else is preloaded first.
