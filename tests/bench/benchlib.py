@@ -76,6 +76,16 @@ class Run:
         return sum(line["bytes"] for line in lines), total
 
 
+def environment(folder, log, chain, **variables):
+    """Of a run at home in that folder. libspill is preloaded, and writes the log, where a chain is named."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SPILL_") and name != "LD_PRELOAD"}
+    clean |= {"SPILL_BUILD": str(BUILD), "HOME": str(folder)}
+    if chain is not None:
+        clean |= {"LD_PRELOAD": str(BUILD / "libspill.so"), "SPILL_LOG": str(log), "SPILL_OOM_CHAIN": chain,
+                  "SPILL_HOST_SHARE": "no"}  # what runs beside it does not decide
+    return clean | {name: str(value) for name, value in variables.items()}
+
+
 def keep(done, log, chain):
     """Log and output of a finished run, where BENCH_KEEP names a folder for them."""
     if "BENCH_KEEP" not in os.environ:
@@ -106,14 +116,9 @@ class Bench:
             command = [str(TOP / "scripts/sim"), "--vram", vram, "--", *command]
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "log.jsonl"
-            clean = {name: value for name, value in os.environ.items() if not name.startswith("SPILL_") and name != "LD_PRELOAD"}
-            environment = {**clean, "SPILL_BUILD": str(BUILD), "HOME": folder}
-            if chain is not None:
-                environment |= {"LD_PRELOAD": str(BUILD / "libspill.so"), "SPILL_LOG": str(log), "SPILL_OOM_CHAIN": chain,
-                                "SPILL_HOST_SHARE": "no"}  # what runs beside it does not decide
-            environment |= {name: str(value) for name, value in variables.items()}
+            variables = environment(folder, log, chain, **variables)
             try:
-                done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
+                done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=timeout, check=False)
             except subprocess.TimeoutExpired as late:
                 text = [(part or b"").decode(errors="replace") for part in (late.stdout, late.stderr)]
                 done = subprocess.CompletedProcess(command, 124, *text)

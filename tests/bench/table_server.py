@@ -15,8 +15,8 @@ import tempfile
 import time
 import urllib.request
 
-from benchlib import BUILD, MOVING, Bench, hog, host_memory, runtime_path, table
-from table_llama import FOLLOW, MACHINE, RESIDENT, make_model
+from benchlib import MOVING, environment, gpu_name, hog, host_memory, runtime_path, table
+from table_llama import FOLLOW, MACHINE, RESIDENT, make_model, wanted
 
 PORT, CLIENTS, PROMPT, TOKENS, LONG = 18080, 4, 200, 24, 160
 LATER = 50  # tokens after which the speed of a long answer counts
@@ -50,14 +50,12 @@ def speed(times, first=0):
 
 
 @contextlib.contextmanager
-def serving(program, model, folder, variables):
-    """A server that is ready. Ends with the block."""
-    log = pathlib.Path(folder) / "server.txt"
-    with open(log, "wb") as output:
-        environment = {**os.environ, **MACHINE, **variables, "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "") or runtime_path()}
-        with subprocess.Popen([program, "-m", str(model), *SERVER], stdout=output, stderr=output, env=environment) as process:
+def serving(program, model, said, variables):
+    """A server that is ready, and writes what it says to that file. Ends with the block."""
+    with open(said, "wb") as output:
+        with subprocess.Popen([program, "-m", str(model), *SERVER], stdout=output, stderr=output, env=variables) as process:
             try:
-                wait_until_ready(process, log)
+                wait_until_ready(process, said)
                 yield
             finally:
                 process.terminate()
@@ -98,16 +96,14 @@ def verdict(answers, enough):
 
 
 def run(program, model, way):
-    """(speeds, answers), or the words for why there are none."""
+    """(speeds, answers); None, and said why, if there are none."""
     with tempfile.TemporaryDirectory() as folder:
-        variables = {"HOME": folder}
-        if way != RESIDENT:
-            variables |= {"LD_PRELOAD": str(BUILD / "libspill.so"), "SPILL_OOM_CHAIN": MOVING, "SPILL_HOST_SHARE": "no",
-                          "SPILL_MOVABLE_FOLLOW": way}
-            if "BENCH_KEEP" in os.environ:
-                variables["SPILL_LOG"] = os.path.join(os.environ["BENCH_KEEP"], f"server-{way}.jsonl")
+        log = pathlib.Path(os.environ.get("BENCH_KEEP", folder)) / f"server-{way}.jsonl"
+        follow = {} if way == RESIDENT else {"SPILL_MOVABLE_FOLLOW": way}
+        variables = environment(folder, log, MOVING if follow else None, **MACHINE, **follow,
+                                LD_LIBRARY_PATH=os.environ.get("LD_LIBRARY_PATH") or runtime_path())
         try:
-            with serving(program, model, folder, variables):
+            with serving(program, model, pathlib.Path(folder) / "server.txt", variables):
                 return measure()
         except (RuntimeError, OSError, ValueError) as error:
             print(f"  {way}: {error}", flush=True)
@@ -115,18 +111,16 @@ def run(program, model, way):
 
 
 def main(words, leave_mib):
-    if len(words) != 2 or not os.access(words[0], os.X_OK):
-        sys.exit("bench: --llama-server takes a llama-server, and the folder gguf-py of its tree")
-    program, gguf_py = words
-    bench = Bench()
-    if not bench.gpu:
+    program, gguf_py, _ = wanted(words)
+    gpu = gpu_name()
+    if not gpu:
         sys.exit("bench: --llama-server needs a GPU")
     head = ("memory", "one client, tokens/s", f"one client from token {LATER} on", f"{CLIENTS} clients, in all", "answers")
     rows, found = [head], {}
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "model.gguf"
         make_model(gguf_py, model)
-        print(f"{bench.gpu}; {host_memory()}", flush=True)
+        print(f"{gpu}; {host_memory()}", flush=True)
         found[RESIDENT] = run(program, model, RESIDENT)
         with hog(leave_mib) as taken:
             print(f"another process holds the rest by plain allocations; {taken.said}", flush=True)

@@ -15,6 +15,9 @@ measured() {
 }
 broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor -v --timeout "${2:-1}"; }
 
+# Writes a model by hand.
+gguf() { python3 "$BATS_TEST_DIRNAME/make_gguf.py" "$@"; }
+
 # A machine's files, with 64 GiB available in no group, and what the tests do to them.
 machine() {
 	# What the shell, a container or a cluster has set must not decide a test.
@@ -161,7 +164,7 @@ machine() {
 	cp "$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)" other/libcuda.so.1
 	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor -v
 	ends_with 1
-	has "problem [device] libcuda.so.1 lacks functions that libspill needs"
+	[[ $(grep lacks <<<"$output") == "problem [device] libcuda.so.1 lacks functions that libspill needs: cuCtxGetCurrent, cuCtxGetDevice, "*" and "* ]]
 	cp plain other/libcuda.so.1
 	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor -v
 	ends_with 1
@@ -845,11 +848,6 @@ machine() {
 }
 
 @test "functions that a driver lacks" {
-	mkdir other
-	cp "$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)" other/libcuda.so.1
-	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
-	has "problem [device] libcuda.so.1 lacks functions that libspill needs: cuCtxGetCurrent, cuCtxGetDevice, "
-	has " and "
 	machine
 	# The one of ROCm 5 has no HIP memory pools in some builds; the simulator's lists are the vendors'.
 	simulated -- --root m
@@ -911,13 +909,12 @@ machine() {
 @test "a model for llama.cpp: what it needs, and whether -ngl would be faster" {
 	machine
 	elf llama-server
-	gguf() { python3 "$BATS_TEST_DIRNAME/make_gguf.py" "$@"; }
 	# 32 layers of 4 MiB, 16 MiB besides, and a cache of 4 KiB a token and layer: 32 MiB for 256 tokens.
 	gguf model.gguf layers=32 layer_mib=4 output_mib=16
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=8GiB "$spill" doctor -v --quick --root m -- ./llama-server -m model.gguf -c 256
+	simulated SPILL_SIM_VRAM=8GiB -- --root m -- ./llama-server -m model.gguf -c 256
 	ends_with 0
 	has "fact [device] model.gguf: 32 layers; with a cache of 256 tokens it needs 432.00 MiB, and 8.00 GiB of 1 device is free"
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=384MiB "$spill" doctor -v --quick --root m -- ./llama-server --ctx-size 256 --model model.gguf
+	simulated SPILL_SIM_VRAM=384MiB -- --root m -- ./llama-server --ctx-size 256 --model model.gguf
 	ends_with 0
 	has "model.gguf: 32 layers; with a cache of 256 tokens it needs 432.00 MiB, and 384.00 MiB of 1 device is free"
 	has "the rest spills to host memory"
@@ -925,7 +922,7 @@ machine() {
 	# In two parts, on two devices, with the context of -c missing; an output that shares the embedding's weights.
 	gguf part-00001-of-00002.gguf layers=32 layer_mib=4 first=0 last=16
 	gguf part-00002-of-00002.gguf layers=32 layer_mib=4 output_mib=16 first=16 last=32 keys=
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=384MiB SPILL_SIM_DEVICES=2 "$spill" doctor -v --quick --root m -- ./llama-server -m part-00001-of-00002.gguf
+	simulated SPILL_SIM_VRAM=384MiB SPILL_SIM_DEVICES=2 -- --root m -- ./llama-server -m part-00001-of-00002.gguf
 	has "part-00001-of-00002.gguf: 32 layers; with a cache of 4096 tokens it needs 912.00 MiB, and 768.00 MiB of 2 devices is free"
 	gguf tied.gguf layers=32 layer_mib=4 embedding_mib=8
 	simulated -- --root m -- ./llama-server tied.gguf -c 256
@@ -934,7 +931,7 @@ machine() {
 	simulated -- --root m -- ./llama-server -md tied.gguf
 	has_not "layers"
 	# The advice is by the measured rates, as docs/commands.md says.
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" SPILL_SIM_VRAM=384MiB "$spill" doctor --json --root m -- ./llama-server -c 256 -m model.gguf
+	measured SPILL_SIM_VRAM=384MiB -- --json -- ./llama-server -c 256 -m model.gguf
 	printf %s "$output" >out
 	run python3 - <<-'END'
 		import json
@@ -958,7 +955,6 @@ machine() {
 @test "files that are no models" {
 	machine
 	elf llama-server
-	gguf() { python3 "$BATS_TEST_DIRNAME/make_gguf.py" "$@"; }
 	gguf whole.gguf layers=2 layer_mib=1
 	size=$(stat -c %s whole.gguf)
 	for cut in 0 3 8 23 24 40 100 300; do

@@ -12,10 +12,15 @@ setup() {
 has() { [[ $output == *"$1"* ]] || { echo "no '$1' in:"; echo "$output"; return 1; }; }
 has_not() { [[ $output != *"$1"* ]] || { echo "'$1' in:"; echo "$output"; return 1; }; }
 has_line() { grep -qxF -- "$1" <<<"$output" || { echo "no line '$1' in:"; echo "$output"; return 1; }; }
+# Standard input has no line that matches: `lacks PATTERN`. As a line of a test, `! grep` would never fail.
+lacks() { ! grep -E -e "$1"; }
 ends_with() { [ "$status" -eq "$1" ] || { echo "status $status, not $1:"; echo "$output"; return 1; }; }
 
 # docs/commands.md describes each member of what `spill COMMAND --json` printed into FILE…, and no other: `described COMMAND FILE…`.
 described() { python3 "$BATS_TEST_DIRNAME/members.py" "$BATS_TEST_DIRNAME/../../docs/commands.md" "$@"; }
+
+# The data of a page of `spill report --html` on standard input.
+page_data() { sed -n 's/.*<script type="application\/json" id="data">//p'; }
 
 # Writes an ELF file by hand.
 elf() { python3 "$BATS_TEST_DIRNAME/make_elf.py" "$@"; }

@@ -2,29 +2,37 @@
 # misread it; each test shows that what they misread is now told in words.
 load help.bash
 
-# Once for all tests: the logs as NAME.jsonl, with the report of each as text and JSON.
+names="torch jax oom killed llama"
+
+# Once for all tests: the logs as NAME.jsonl, with the report of each as text and JSON, and the data of its page.
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
 	cp "$BATS_TEST_DIRNAME/data/h200-oom.jsonl" oom.jsonl
 	cp "$BATS_TEST_DIRNAME/../docs/data/jax.jsonl" jax.jsonl
 	cp "$BATS_TEST_DIRNAME/../docs/data/llama-bench.jsonl" llama.jsonl
 	for name in torch killed; do gzip -dc "$BATS_TEST_DIRNAME/data/h200-$name.jsonl.gz" >$name.jsonl; done
-	for name in torch jax oom killed llama; do
+	for name in $names; do
 		"$BUILD/spill" report $name.jsonl >$name.txt || [ $? -eq 1 ]
 		"$BUILD/spill" report --json $name.jsonl >$name.json || [ $? -eq 1 ]
+		"$BUILD/spill" report --html - $name.jsonl | page_data >$name.page.json
 	done
 }
 
 logs() { ln -s "$BATS_FILE_TMPDIR"/*.jsonl "$BATS_FILE_TMPDIR"/*.txt "$BATS_FILE_TMPDIR"/*.json .; }
 of() { jq -r ".runs[0] | $2" "$1.json"; }
 screen() { head -n 24 "$1.txt"; }
-lacks() { ! grep -E -e "$1"; }
 line() { sed -n "s/^  $2  *//p" "$1.txt"; }
-page() { "$spill" report --html - "$1.jsonl" | sed -n 's/.*<script type="application\/json" id="data">//p' | sed 's/<\/script>.*//'; }
+# In each log the line of the text is the member of the JSON, and of the page's data: `told_alike LINE MEMBER`.
+told_alike() {
+	for name in $names; do
+		[ "$(line $name "$1")" = "$(of $name "$2")" ]
+		[ "$(of $name.page "$2")" = "$(of $name "$2")" ]
+	done
+}
 
 @test "spilled is one word for one thing, and the first screen has no raw count" {
 	logs
-	for name in torch jax oom killed llama; do
+	for name in $names; do
 		[[ $(line $name spilled) == "yes: $(of $name .story.size)" ]]
 		screen $name | lacks 'spills [0-9]|demotions|[0-9]{9}'
 		lacks '^  spilled +[0-9]|spills [0-9]' <"$name.txt"
@@ -41,7 +49,7 @@ page() { "$spill" report --html - "$1.jsonl" | sed -n 's/.*<script type="applica
 	[ "$(of torch .story.size)" = "up to 3.84 GiB was in host memory; at most 8.78 GiB was wanted at once, and at most 5.38 GiB was on the card, at different moments" ]
 	[[ $(of llama .story.size) == *" at different moments" ]]
 	[[ $(line torch 'to fit') == *"3.46 GiB less on device 0 (8.78 GiB wanted + 64.00 MiB device.reserve - 5.38 GiB room = 3.46 GiB)"* ]]
-	for name in torch jax oom killed llama; do
+	for name in $names; do
 		# The sum is right to the rounding of its parts.
 		of $name .advice | python3 -c '
 import re, sys
@@ -57,7 +65,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 
 @test "whether it would have fitted is an answer, with what was missing" {
 	logs
-	for name in torch jax oom killed llama; do
+	for name in $names; do
 		run cat "$name.txt"
 		has_line "  would it have fitted at its highest demand, with 1.00 GiB of the card, or what others held, kept free?"
 		has_not "surplus"
@@ -72,8 +80,8 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 @test "what others held: who they may be, in the same words everywhere" {
 	logs
 	others="held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows whose)"
-	for name in torch jax oom killed llama; do
-		[ "$(line $name 'memory lacked')" = "device 0: $(of $name '.devices[0].shortage.text')" ]
+	told_alike 'memory lacked' '"device 0: " + .devices[0].shortage.text'
+	for name in $names; do
 		[[ $(line $name 'memory lacked') == *" wanted by this program"*"; 134."*" GiB $others; "* ]]
 	done
 	# The request that was refused is a part of what was wanted.
@@ -85,10 +93,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	logs
 	[ "$(line torch cost)" = "moves held the program up for 1.85 s, 47 % of the 3.9 s" ]
 	[ "$(line oom cost)" = "moves held the program up for 0.27 s, 20 % of the 1.3 s" ]
-	for name in torch jax oom killed llama; do
-		[ "$(line $name cost)" = "$(of $name .story.cost)" ]
-		page $name | jq -e --arg cost "$(of $name .story.cost)" '.runs[0].story.cost == $cost'
-	done
+	told_alike cost .story.cost
 }
 
 @test "out of memory: refused once on purpose is not final, and the cause comes before all" {
@@ -96,9 +101,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	[ "$(line torch 'out of memory')" = "none was final; 20 requests were refused once on purpose, so that the program frees its cache and asks again" ]
 	[ "$(line oom 'out of memory')" = "1 was final; 6 requests were refused once on purpose, so that the program frees its cache and asks again" ]
 	[ "$(line jax 'out of memory')" = "none" ]
-	for name in torch jax oom killed llama; do
-		[ "$(line $name 'out of memory')" = "$(of $name .story.refusals)" ]
-	done
+	told_alike 'out of memory' .story.refusals
 	# The one that was final, as on the page, and none of those that were asked again.
 	[ "$("$spill" report --summary torch.jsonl oom.jsonl | awk '/jsonl$/ { print $(NF - 1) } /^  sum / { print $NF }' | xargs)" = "0 1 1" ]
 	run screen oom
@@ -111,17 +114,14 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	logs
 	[ "$(line torch ended)" = "by itself after 3.9 s (the log does not know the exit code)" ]
 	[ "$(line killed ended)" = "no exit line: the program was killed, has crashed, or still runs; the figures cover its lines; the last one, at 3.268268 s, is a move of 32.00 MiB back to the card" ]
-	for name in torch jax oom killed llama; do
-		[ "$(line $name ended)" = "$(of $name .end)" ]
-		page $name | jq -e --arg words "$(of $name .end)" '.runs[0].end == $words'
-	done
+	told_alike ended .end
 }
 
 @test "advice: words that mean one thing, which amount is for which, and -ngl for llama.cpp only" {
 	logs
-	for name in torch jax oom killed llama; do
+	told_alike 'to fit' .advice
+	for name in $names; do
 		lacks 'smaller context|avoided by' <"$name.txt"
-		[ "$(line $name 'to fit')" = "$(of $name .advice)" ]
 		[[ $(of $name .advice) == "a smaller batch"*", or a shorter context length, so that no host memory is needed: "* ]]
 	done
 	for name in torch jax oom killed; do lacks -ngl <"$name.txt"; done
@@ -131,14 +131,14 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 
 @test "rules and reasons: only rules that somebody wrote, and reasons in words" {
 	logs
-	for name in torch jax oom killed llama; do screen $name | lacks '^  by rule'; done
+	for name in $names; do screen $name | lacks '^  by rule'; done
 	[ "$(line oom 'moved to host')" = "1.00 GiB in 31 moves: 624.00 MiB to keep device.reserve free, 400.00 MiB because the card was full" ]
 	[ "$(line torch 'moved to host')" = "25.19 GiB in 1016 moves: 21.82 GiB for memory that was used next, 1.97 GiB to keep device.reserve free, 1.41 GiB because the card was full" ]
 	[ "$(line jax 'moved back')" = "258.00 MiB in 3 moves: 256.00 MiB for memory that was used next, 2.00 MiB because there was room again" ]
 	[ "$(line llama why)" = "1.61 GiB because the card was full" ]
 	grep -qE '  because the card was full$' llama.txt
 	# The page has the same words.
-	[ "$(page torch | jq -r '.reasons.use')" = "for memory that was used next" ]
+	[ "$(jq -r .reasons.use torch.page.json)" = "for memory that was used next" ]
 	# A rule that somebody wrote is told.
 	sed 's/"rule":"default"/"rule":"mine"/' llama.jsonl >ruled.jsonl
 	"$spill" report ruled.jsonl >ruled.txt
@@ -147,7 +147,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 
 @test "the rest of the first screen: the driver's version, the log's name, split, and no check of our own" {
 	logs
-	for name in torch jax oom killed llama; do
+	for name in $names; do
 		[[ $(screen $name | head -n 1) == *", cuda driver 13.0" ]]
 		[ "$(of $name .driver_version)" = 13.0 ]
 		[ "$(line $name log)" = "$name.jsonl" ]
@@ -173,8 +173,8 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 		done
 		"$spill" log "$name.jsonl" | grep -qF "; $(of $name .story.size); $(of $name .story.cost); still held "
 	done
-	for name in torch jax oom killed llama; do
-		page $name | jq -e --slurpfile report "$name.json" '.runs[0].story == $report[0].runs[0].story and .runs[0].advice == $report[0].runs[0].advice'
+	for name in $names; do
+		jq -e --slurpfile report "$name.json" '.runs[0].story == $report[0].runs[0].story and .runs[0].advice == $report[0].runs[0].advice' "$name.page.json"
 		peak=$(printf %.2f "$(of $name '.story.peak_bytes / 1073741824')")
 		"$spill" report --summary "$name.jsonl" | grep -qF " $peak GiB "
 		[ "$(of $name '.differences | length')" = 0 ]

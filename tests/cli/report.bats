@@ -678,7 +678,7 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "libggml-cuda.so+0x1a2b (evil?[31m?<script>?)"
 	functions a | jq -e '.[0].function | test("evil")'
 	"$spill" report --html page.html a || [ $? -eq 1 ]
-	! grep -q '\[31m.*<script>' page.html
+	lacks '\[31m.*<script>' <page.html
 	size=$(stat -c %s lib.so)
 	for cut in $(seq 1 29 "$size"); do
 		elf lib.so build_id=0011 cut="$cut" "functions=$alloc:0x1a00:0x40"

@@ -10,7 +10,7 @@ same() {
 	python3 "$BATS_TEST_DIRNAME/page_check.py" page.html report.json
 }
 # A member of the page's data.
-data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html | jq "$@"; }
+data() { page_data <page.html | jq "$@"; }
 
 @test "the page has the figures of --json, and curves and marks that agree with them" {
 	for log in run moves killed fit; do

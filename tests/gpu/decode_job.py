@@ -6,10 +6,10 @@ Standard output is the tokens of the first rows and a hash of all of them: they 
 `NAME VALUE` lines (ms a step over the last half, its least and most, peak in MiB by PyTorch's own account).
 """
 import hashlib
-import statistics
 import sys
 import time
 
+from job_times import tell_times
 from torch_model import model, peak_mib, torch, wait
 
 layers, batch, positions = (int(argument) for argument in sys.argv[1:4])
@@ -31,5 +31,4 @@ rows = tokens.tolist()
 for row in rows[:ROWS]:
     print(*row)
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
-times = times[len(times) // 2:]
-print(f"ms {statistics.median(times):.1f}\nleast {min(times):.1f}\nmost {max(times):.1f}\npeak {peak_mib()}", file=sys.stderr)
+tell_times(times[len(times) // 2:], peak_mib())

@@ -6,7 +6,6 @@ About 3.1 GiB each of weights, momentum and gradients. Standard output is the lo
 depend on where memory is. Standard error: as of train_job.py.
 """
 import os
-import statistics
 import sys
 import time
 
@@ -15,6 +14,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("XLA_FLAGS", "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0")
 import jax  # noqa: E402
 from jax import numpy  # noqa: E402
+from job_times import tell_step, tell_times  # noqa: E402
 
 batch, steps = int(sys.argv[1]), int(sys.argv[2])
 LAYERS, WIDTH, RATE, MOMENTUM = 32, 5120, 1e-3, 0.9
@@ -53,7 +53,6 @@ for number in range(steps):
     if not numpy.isfinite(loss):
         sys.exit(f"jax_train_job.py: a loss of {loss} compares with nothing")
     print(f"{float(loss):.9g}", flush=True)
-    print(f"step {number} {times[-1]:.2f}", file=sys.stderr, flush=True)
-times = times[1:] or times
+    tell_step(number, times[-1])
 peak = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0) >> 20
-print(f"ms {statistics.median(times):.1f}\nleast {min(times):.1f}\nmost {max(times):.1f}\npeak {peak}", file=sys.stderr)
+tell_times(times[1:] or times, peak)

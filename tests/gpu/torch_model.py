@@ -9,6 +9,8 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
+from job_times import tell_step  # noqa: E402
+
 SEED = 20261121
 
 
@@ -70,11 +72,6 @@ def wait():
 
 def peak_mib():
     return torch.cuda.max_memory_allocated() >> 20
-
-
-def tell_step(number, milliseconds):
-    """As it goes, so that a run that is cut off says how far it came."""
-    print(f"step {number} {milliseconds:.2f}", file=sys.stderr, flush=True)
 
 
 def checksum(tensor):

@@ -5,11 +5,11 @@ usage: train_job.py BATCH STEPS
 Standard output is the losses, one a line, digit for digit: they must not depend on where memory is. Standard error: `NAME VALUE`
 lines (ms a step without the first, its least and most, peak in MiB by PyTorch's own account), and `step N MS` as it goes.
 """
-import statistics
 import sys
 import time
 
-from torch_model import functional, model, peak_mib, tell_step, torch, wait
+from job_times import tell_step, tell_times
+from torch_model import functional, model, peak_mib, torch, wait
 
 batch, steps = int(sys.argv[1]), int(sys.argv[2])
 LENGTH, WORDS = 512, 4096
@@ -31,5 +31,4 @@ for _ in range(steps):
         sys.exit(f"train_job.py: a loss of {loss.item()} compares with nothing")
     print(f"{loss.item():.9g}", flush=True)
     tell_step(len(times) - 1, times[-1])
-times = times[1:] or times
-print(f"ms {statistics.median(times):.1f}\nleast {min(times):.1f}\nmost {max(times):.1f}\npeak {peak_mib()}", file=sys.stderr)
+tell_times(times[1:] or times, peak_mib())

@@ -78,17 +78,16 @@ class Case(unittest.TestCase):
         return done
 
     def records(self, path=None):
-        """The log's records without the files of callers, which come when their names are first used."""
-        return [record for record in self.all_lines(path) if record["kind"] != "file"]
+        return without_files(self.all_lines(path))
 
     def files(self, path=None):
         """The files of callers."""
         return [record for record in self.all_lines(path) if record["kind"] == "file"]
 
-    def check_files(self, path=None):
+    def check_files(self, lines):
         """Each file that a caller of a run names has its line there, and only one."""
         runs = []
-        for record in self.all_lines(path):
+        for record in lines:
             runs += [([], set())] if record["kind"] == "start" else []
             files, named = runs[-1]
             if record["kind"] == "file":
@@ -108,9 +107,10 @@ class Case(unittest.TestCase):
 
     def checked_records(self, path=None):
         """The log's records, after a check of what must hold of every log."""
-        records = self.records(path)
+        lines = self.all_lines(path)
+        records = without_files(lines)
         check_log(self, records)
-        self.check_files(path)
+        self.check_files(lines)
         read = subprocess.run([SPILL, "log", path or self.log], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((read.returncode, read.stderr), (0, ""), "every line is one that our own reader takes")
         self.reported(path)
@@ -123,6 +123,11 @@ class Case(unittest.TestCase):
         self.assertEqual((run["differences"], run["unknown_frees"], run["late_events"], run["bad_lines"]), ([], 0, 0, 0))
         self.assertEqual(done.returncode, 1 if run["totals"]["ooms"] > run["honest"] else 0)
         return run
+
+
+def without_files(lines):
+    """A log's records without the files of callers, which come when their names are first used."""
+    return [record for record in lines if record["kind"] != "file"]
 
 
 def report(path):

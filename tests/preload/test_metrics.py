@@ -4,17 +4,14 @@ import pathlib
 import re
 import resource
 import stat
-import subprocess
-import sys
 import time
 import unittest
 
-from harness import KERNELS, MIB, PROGRAMS, SPILL
+from harness import MIB, PROGRAMS, SPILL
 from scripted import FULL, MOVED
 from test_top import TopCase
 
-sys.path += [str(pathlib.Path(__file__).parents[1]), "/usr/lib/python3/dist-packages"]  # python3-yaml is pure Python mostly
-import prometheus_text
+import prometheus_text  # the imports before have made its folder known, and that of python3-yaml
 import yaml
 
 PLACES = ("device", "host", "managed")
@@ -157,10 +154,7 @@ class Live(MetricsCase):
         self.assertEqual([path.name for path in self.folder.glob("spill.prom*")], ["spill.prom"])
 
     def test_it_is_whole_whenever_it_is_read(self):
-        words = "retain:0 " + "alloc:a:4m:4 free:a " * 20
-        running = subprocess.Popen([str(PROGRAMS / "script"), KERNELS, *words.split()], env=self.environment(), text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(self.end_of, running)
+        running = self.start("retain:0 " + "alloc:a:4m:4 free:a " * 20)
         names = None
         reads = 0
         while running.poll() is None or not reads:
@@ -170,11 +164,6 @@ class Live(MetricsCase):
                 self.assertEqual(set(families), names)
                 reads += 1
         self.assertEqual(self.value(self.read(self.file), "spill_frees_total"), 80)
-
-    @staticmethod
-    def end_of(running):
-        running.kill()
-        running.communicate()
 
     def test_others_may_read_it_and_nobody_else_write(self):
         self.good(self.script(FULL, how={"umask": 0o077}))
@@ -199,8 +188,7 @@ class Harmless(MetricsCase):
     def refused(self, problem, **variables):
         """The program's result is the same; one line and one note say what is wrong."""
         self.log.unlink(missing_ok=True)
-        how = variables.pop("how", None)
-        done = self.script(FULL, how=how, **variables)
+        done = self.script(FULL, **variables)
         self.assertEqual((done.stdout, done.returncode), (self.reference, 0))
         lines = [line for line in done.stderr.splitlines() if "log.metrics" in line]
         self.assertEqual(len(lines), 1, done.stderr)

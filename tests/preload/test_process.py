@@ -6,7 +6,7 @@ import signal
 import unittest
 
 import harness
-from harness import LIBRARY, MIB, PROGRAMS, held, program
+from harness import LIBRARY, MIB, PROGRAMS, held, program, without_files
 from scripted import MOVED, ScriptCase
 
 
@@ -42,8 +42,9 @@ class ProcessCase(ScriptCase):
         found = {}
         for path in self.logs.iterdir():
             pid = int(path.stem.rsplit("-", 1)[1])
-            found[pid] = self.records(path)
-            self.check_files(path)
+            lines = self.all_lines(path)
+            self.check_files(lines)
+            found[pid] = without_files(lines)
             starts = [r for r in found[pid] if r["kind"] == "start"]
             self.assertEqual({r["pid"] for r in starts}, {pid})
         return found

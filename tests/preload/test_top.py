@@ -82,8 +82,8 @@ class TopCase(ScriptCase):
         """It goes on."""
         (self.pauses / str(pause)).write_text("\n")
 
-    def top(self, *arguments, status=0):
-        done = subprocess.run([SPILL, "top", "--once", "--json", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    def top(self, *arguments, status=0, env=None):
+        done = subprocess.run([SPILL, "top", "--once", "--json", *arguments], capture_output=True, text=True, timeout=60, check=False, env=env)
         self.assertEqual((done.returncode, done.stderr), (status, ""))
         return json.loads(done.stdout)
 
@@ -217,13 +217,11 @@ class Figures(TopCase):
         """The management library says what is free; in this test it is that of a device of its own, with less memory."""
         running = self.start("retain:0 alloc:a:4m:2 pause:1 free:a")
         self.reach(1)
+        uuid = self.records()[0]["devices"][0]["uuid"]
 
         def others(**variables):
-            environment = {"PATH": os.environ["PATH"], **variables}
-            done = subprocess.run([SPILL, "top", "--once", "--json", "--filter", str(running.pid)], capture_output=True, text=True,
-                                  timeout=60, check=False, env=environment)
-            uuid = self.records_now()[0]["devices"][0]["uuid"]
-            card, = [one for one in json.loads(done.stdout)["devices"] if one["uuid"] == uuid]
+            look = self.top("--filter", str(running.pid), env={"PATH": os.environ["PATH"], **variables})
+            card, = [one for one in look["devices"] if one["uuid"] == uuid]
             return card["others_bytes"], card["device_bytes"]
 
         sim = {"LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
@@ -237,9 +235,6 @@ class Figures(TopCase):
                               env={"PATH": os.environ["PATH"], "SPILL_SIM_VRAM": "2MiB", **sim}).stdout
         self.assertIn(" by others", text)
         self.go(1)
-
-    def records_now(self):
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def test_rates_need_two_looks(self):
         running = self.start("retain:0 alloc:a:4m:1 pause:1")

@@ -64,18 +64,24 @@ class Launch:
         return sum(self.mib[key] for key in self.host)
 
 
-def read(path, first=0, last=sys.maxsize):
-    """The launches of the last recording in a file, with their times."""
-    launches = {}
+def lines(path):
+    """The letter and the words of each line of a file; `spill-recording` begins another recording, and the last one counts."""
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="ascii") as file:
         for line in file:
             letter, *words = line.split()
-            if letter == "spill-recording":
-                launches = {}
-            elif letter == "L" and first <= int(words[0]) <= last:
-                launches[int(words[0])] = Launch(words)
-            elif letter == "T" and int(words[0]) in launches:
-                launches[int(words[0])].ns = int(words[2])
+            yield letter, words
+
+
+def read(path, first=0, last=sys.maxsize):
+    """The launches of the last recording in a file, with their times."""
+    launches = {}
+    for letter, words in lines(path):
+        if letter == "spill-recording":
+            launches = {}
+        elif letter == "L" and first <= int(words[0]) <= last:
+            launches[int(words[0])] = Launch(words)
+        elif letter == "T" and int(words[0]) in launches:
+            launches[int(words[0])].ns = int(words[2])
     return list(launches.values())
 
 

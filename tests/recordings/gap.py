@@ -18,8 +18,7 @@ import compact
 def exchanges(path):
     """(time, microseconds of the moves) of each exchange."""
     times = []
-    for line in path.read_text(encoding="ascii").splitlines():
-        letter, *words = line.split()
+    for letter, words in compact.lines(path):
         if letter == "spill-recording":
             times = []
         elif letter == "X" and int(words[6]):

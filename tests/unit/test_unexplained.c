@@ -11,18 +11,30 @@
 
 enum { CODE = 5, OTHER, FAST_PERIODS = 40, SLOW_PERIODS = 40 };
 
-/* A launch of the code takes `slow_ns` in the later periods. Its chunk is on the device; another launch has one on the host. */
+/* The chunk of the code is on the device; the one of other launches may be on the host. */
+static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
+static const struct recorded_launch other = {
+    .site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]};
+
+static struct recorded_launch launch_of(uint64_t code, uint64_t ns)
+{
+	return (struct recorded_launch){
+	    .site = code, .ns = ns, .sure = 1, .count = 1, .uses = &uses[0], .waits = true};
+}
+
+/* In units, once the recording has been replayed. */
+static uint64_t extent_by(const struct recording *recording, uint64_t code)
+{
+	replay(recording, SPILL_SWITCH_AUTO);
+	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
+}
+
+/* A launch of the code takes `slow_ns` in the later periods. */
 static uint64_t extent_after(uint64_t code, uint64_t slow_ns, bool other_on_host)
 {
-	static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
 	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
 	                                  {.bytes = CHUNK, .begins = true, .on_host = other_on_host}};
-	struct recorded_launch launches[] = {
-	    {.site = code, .ns = MS / 2, .sure = 1, .count = 1, .uses = &uses[0], .waits = true},
-	    {.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]},
-	    {.site = code, .ns = slow_ns, .sure = 1, .count = 1, .uses = &uses[0], .waits = true},
-	    {.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]},
-	};
+	struct recorded_launch launches[] = {launch_of(code, MS / 2), other, launch_of(code, slow_ns), other};
 	const struct recording recording = {
 	    .chunks = chunks,
 	    .launches = launches,
@@ -32,8 +44,7 @@ static uint64_t extent_after(uint64_t code, uint64_t slow_ns, bool other_on_host
 	    .launch_count = 4,
 	    .phase_count = 2,
 	};
-	replay(&recording, SPILL_SWITCH_AUTO);
-	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
+	return extent_by(&recording, code);
 }
 
 TEST(it_is_expected_to_access_more)
@@ -91,17 +102,11 @@ enum { BLOCK = 512, SLOW_BLOCKS = 5 };
 /* A slow launch, which is timed, and then `blocks` of fast ones; five times. */
 static uint64_t extent_with_pauses(uint64_t code, unsigned blocks)
 {
-	static const struct recorded_use use = {.chunk = 0};
 	static struct recorded_launch launches[2 * BLOCK];
 	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
 	                                  {.bytes = CHUNK, .begins = true, .on_host = true}};
 	for (unsigned i = 0; i < 2 * BLOCK; i++)
-		launches[i] = (struct recorded_launch){.site = code,
-		                                       .ns = i == BLOCK ? 20 * MS : MS / 2,
-		                                       .sure = 1,
-		                                       .count = 1,
-		                                       .uses = &use,
-		                                       .waits = true};
+		launches[i] = launch_of(code, i == BLOCK ? 20 * MS : MS / 2);
 	struct recording recording = {.chunks = chunks,
 	                              .launches = launches,
 	                              .chunk_count = 2,
@@ -112,8 +117,7 @@ static uint64_t extent_with_pauses(uint64_t code, unsigned blocks)
 		recording.phases[2 * i + 1] =
 		    (struct recorded_phase){.first = BLOCK, .count = BLOCK, .repeats = 1};
 	}
-	replay(&recording, SPILL_SWITCH_AUTO);
-	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
+	return extent_by(&recording, code);
 }
 
 TEST(the_fast_launches_between_slow_ones_count)
@@ -129,19 +133,12 @@ TEST(the_fast_launches_between_slow_ones_count)
 TEST(code_that_is_given_up_is_timed_rarely)
 {
 	enum { PERIODS = 200, LAST_PERIODS = 50, LAUNCHES = 8 };
-	static const struct recorded_use uses[] = {{.chunk = 0}, {.chunk = 1, .in_place_ns = 20000}};
 	struct recorded_chunk chunks[] = {{.bytes = CHUNK, .begins = true},
 	                                  {.bytes = CHUNK, .begins = true, .on_host = true}};
 	struct recorded_launch launches[LAUNCHES + 1];
 	for (unsigned i = 0; i < LAUNCHES; i++)
-		launches[i] = (struct recorded_launch){.site = CODE + 300,
-		                                       .ns = i ? MS / 2 : 20 * MS,
-		                                       .sure = 1,
-		                                       .count = 1,
-		                                       .uses = &uses[0],
-		                                       .waits = true};
-	launches[LAUNCHES] =
-	    (struct recorded_launch){.site = OTHER, .ns = MS, .sure = 1, .count = 1, .uses = &uses[1]};
+		launches[i] = launch_of(CODE + 300, i ? MS / 2 : 20 * MS);
+	launches[LAUNCHES] = other;
 	const struct recording recording = {
 	    .chunks = chunks,
 	    .launches = launches,
