@@ -124,12 +124,14 @@ class Alerts(MetricsCase):
 
 class Live(MetricsCase):
     def wait_for(self, name, value, **labels):
-        """Until the figure is in the file; a test that waits for ever fails by its time limit."""
-        while True:
+        """Until the figure is in the file. A test that never gets it fails, and so ends the program that it has started."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
             families = self.read(self.file) if self.file.exists() else {}
             if families and self.value(families, name, **labels) == value:
                 return families
             time.sleep(0.01)
+        return self.fail(f"{name} never was {value}")
 
     def test_an_idle_program_has_its_last_figures(self):
         """It makes no call after the change, and the file changes all the same."""
