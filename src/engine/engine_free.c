@@ -109,9 +109,14 @@ static void free_behind_context(struct spill_request *request, struct spill_allo
 	}
 	placement->event_generation = spill_context_generation();
 	placement->order = (struct spill_stream_order){NULL, context};
+	/* Another thread may end the context at this moment. */
+	struct spill_context_hold hold;
 	if (!spill_capture_any() && backend->moves &&
-	    !backend->moves->mark(placement->event_device, context, &event))
-		placement->event = event;
+	    spill_context_hold(&hold, backend, placement->event_device, context, 0)) {
+		if (!backend->moves->mark(placement->event_device, context, &event))
+			placement->event = event;
+		spill_context_release(&hold);
+	}
 	spill_deferred_add(placement);
 }
 
