@@ -30,7 +30,7 @@ struct spill_ordered_pool {
 	_Atomic uint64_t keep;   /* bytes */
 	struct spill_stream_frees frees;
 	struct spill_ordered_figures figures;
-	TAILQ_HEAD(, segment) segments; /* oldest first */
+	TAILQ_HEAD(segments, segment) segments; /* oldest first */
 	struct spill_ordered_pool *next;
 };
 

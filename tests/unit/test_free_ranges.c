@@ -353,6 +353,7 @@ static void give_all(struct spill_free_ranges *set, struct spill_range **parts, 
 	struct spill_range *whole = NULL;
 	for (unsigned i = 0; i < count; i++)
 		whole = spill_free_ranges_give(parts[i], set, NULL, 0);
+	assert_non_null(whole);
 	assert_true(spill_range_is_segment(whole));
 	assert_int_equal(whole->at, BEGIN);
 	spill_free_ranges_remove(whole);
