@@ -33,14 +33,33 @@ int spill_cuda_attribute(int device, CUdevice_attribute attribute)
 	return spill_cuda.cuDeviceGetAttribute(&value, attribute, device) ? 0 : value;
 }
 
+/*
+ * Drivers from 12.2 on make memory on the host by cuMemCreate (CUDA 12.2 release notes, "Host NUMA
+ * memory allocation"). Those from 12.9 on tell so: the attribute is in the headers from then on. In
+ * between libspill believes it until a driver refuses the first one: to make one as a trial would be
+ * a call that the program did not ask for.
+ */
+#define HOST_CHUNKS_FROM 12020
+#define HOST_CHUNKS_TOLD_FROM 12090
+
+static bool has_host_chunks(int device)
+{
+	int version = 0;
+	if (spill_cuda.cuDriverGetVersion(&version) || version < HOST_CHUNKS_FROM)
+		return false;
+	if (version < HOST_CHUNKS_TOLD_FROM)
+		return !spill_cuda_refused_host_chunk(device);
+	return spill_cuda_attribute(device,
+	                            CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+}
+
 static bool has_vmm(int device)
 {
 	return spill_cuda.cuMemCreate && spill_cuda.cuMemRelease && spill_cuda.cuMemMap &&
 	       spill_cuda.cuMemUnmap && spill_cuda.cuMemSetAccess && spill_cuda.cuMemAddressReserve &&
 	       spill_cuda.cuMemAddressFree && spill_cuda.cuMemGetAllocationGranularity &&
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) &&
-	       spill_cuda_attribute(device,
-	                            CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+	       has_host_chunks(device);
 }
 
 /*

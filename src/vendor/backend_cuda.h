@@ -33,6 +33,8 @@ bool spill_cuda_can_move(void);
 void spill_cuda_events_ended(const struct spill_context_end *end);
 /* 0 if the driver does not know the attribute. */
 int spill_cuda_attribute(int device, CUdevice_attribute attribute);
+/* The driver has refused to make memory on the host by cuMemCreate, and not for lack of memory. */
+bool spill_cuda_refused_host_chunk(int device);
 /* The NUMA node of host.numa, or the one nearest to the device. */
 int spill_cuda_host_node(int device);
 

@@ -5,6 +5,7 @@
  */
 #include "backend_cuda.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "numa.h"
@@ -206,10 +207,22 @@ static int physical_create_as(const void *properties, uint64_t bytes, uint64_t *
 	return result;
 }
 
+static _Atomic bool refused_host_chunk[SPILL_DEVICES];
+
+bool spill_cuda_refused_host_chunk(int device)
+{
+	return device >= 0 && device < SPILL_DEVICES && atomic_load(&refused_host_chunk[device]);
+}
+
 static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
 	CUmemAllocationProp wanted = pinned_properties(device, on_host);
-	return physical_create_as(&wanted, bytes, handle);
+	int result = physical_create_as(&wanted, bytes, handle);
+	if (on_host && device >= 0 && device < SPILL_DEVICES &&
+	    (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_DEVICE ||
+	     result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_NOT_PERMITTED))
+		atomic_store(&refused_host_chunk[device], true);
+	return result;
 }
 
 static int physical_release(uint64_t handle)

@@ -156,7 +156,7 @@ machine() {
 @test "a driver that is old, lacks functions, or is no library" {
 	broken old
 	ends_with 1
-	has_line "warning [device] the driver is of CUDA 12.2"
+	has_line "warning [device] the driver is of CUDA 11.8"
 	has "NVIDIA's driver shows no device"
 	mkdir other
 	cp "$BUILD/libspill.so" other/libcuda.so.1
@@ -844,7 +844,7 @@ machine() {
 	ends_with 0
 	has_not "the driver is of"
 	run env "LD_LIBRARY_PATH=$BUILD/tests/cli" BROKEN_DRIVER=old "$spill" doctor --root m -- ./same
-	has_line "problem [program] same needs libcudart.so.13, and the driver is of CUDA 12.2"
+	has_line "problem [program] same needs libcudart.so.13, and the driver is of CUDA 11.8"
 }
 
 @test "functions that a driver lacks" {

@@ -87,7 +87,7 @@ int cuInit(unsigned flags)
 
 int cuDriverGetVersion(int *version)
 {
-	*version = 12020;
+	*version = 11080;
 	return 0;
 }
 

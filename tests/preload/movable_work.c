@@ -6,6 +6,9 @@
  *	callback lock unlock  a host function on the stream waits for a mutex of the program's thread
  *	flood:COUNT           a thread launches kernels behind the stream: COUNT go, one is stuck
  *	pageable:A            a thread copies pageable memory to A and back, behind the stream's work
+ *	elsewhere:A           a thread launches the kernel of hold on its per-thread default stream
+ *	on:KIND               the stream is a new one that is blocking, the legacy or the thread's default one
+ *	drop                  destroys the stream, whatever is in it; then the stream is a new one
  *	begin:MODE end        a capture of the stream
  *	join                  waits for the threads, then for the stream
  *	peer:A                a context of device 1 may use A: its kernel waits for go and then fills A
@@ -36,7 +39,7 @@ static struct helper {
 	uint64_t count;
 	struct block *block;
 	CUresult result;
-} flood, pageable;
+} flood, pageable, elsewhere;
 
 /* -- kernels --------------------------------------------------------------------------------------------- */
 
@@ -142,6 +145,15 @@ static void *pageable_run(void *data)
 	return NULL;
 }
 
+static void *elsewhere_run(void *data)
+{
+	begins(&elsewhere);
+	elsewhere.result = hold_on(CU_STREAM_PER_THREAD, movable_hold_fill, elsewhere.block);
+	if (!elsewhere.result)
+		elsewhere.result = cuStreamSynchronize(CU_STREAM_PER_THREAD);
+	return NULL;
+}
+
 static char state_of(int thread)
 {
 	char path[64], text[256] = "", *end;
@@ -171,10 +183,10 @@ static CUresult start(struct helper *helper, void *(*run)(void *), uint64_t done
 
 static CUresult join(void)
 {
-	struct helper *helpers[] = {&flood, &pageable};
+	struct helper *helpers[] = {&flood, &pageable, &elsewhere};
 	CUresult result = CUDA_SUCCESS;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		if (!helpers[i]->runs)
 			continue;
 		pthread_join(helpers[i]->thread, NULL);
@@ -182,6 +194,25 @@ static CUresult join(void)
 		result = result ? result : helpers[i]->result;
 	}
 	return result ? result : cuStreamSynchronize(movable_stream);
+}
+
+/* -- other streams --------------------------------------------------------------------------------------- */
+
+static CUresult use_stream(const char *kind)
+{
+	if (!strcmp(kind, "legacy"))
+		movable_stream = CU_STREAM_LEGACY;
+	else if (!strcmp(kind, "thread"))
+		movable_stream = CU_STREAM_PER_THREAD;
+	else
+		return cuStreamCreate(&movable_stream, 0);
+	return CUDA_SUCCESS;
+}
+
+static CUresult drop_stream(void)
+{
+	CUresult result = cuStreamDestroy_v2(movable_stream);
+	return result ? result : cuStreamCreate(&movable_stream, 1);
 }
 
 /* -- words ----------------------------------------------------------------------------------------------- */
@@ -194,6 +225,10 @@ static CUresult plain_word(const char *word, const char *first)
 		atomic_store(&movable_shared->go, 1);
 		return CUDA_SUCCESS;
 	}
+	if (!strcmp(word, "on") && first)
+		return use_stream(first);
+	if (!strcmp(word, "drop"))
+		return drop_stream();
 	if (!strcmp(word, "await")) {
 		atomic_store(&movable_shared->value, 0);
 		return cuStreamWaitValue32_v2(movable_stream, (uintptr_t)&movable_shared->value, 1,
@@ -223,8 +258,8 @@ static CUresult plain_word(const char *word, const char *first)
 
 bool movable_work_word(const char *word, const char *first, const char *second, CUresult *result)
 {
-	static const char *const plain[] = {"go",     "await", "wake", "callback", "lock",
-	                                    "unlock", "begin", "end",  "join",     "unpeer"};
+	static const char *const plain[] = {"go",    "await", "wake", "callback", "lock", "unlock",
+	                                    "begin", "end",   "join", "unpeer",   "on",   "drop"};
 	struct block *block = &movable_blocks[first && first[0] >= 'a' ? (first[0] - 'a') % 26u : 0];
 
 	for (unsigned i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
@@ -246,6 +281,9 @@ bool movable_work_word(const char *word, const char *first, const char *second, 
 		block->seed = movable_seed();
 		pageable.block = block;
 		*result = start(&pageable, pageable_run, 0);
+	} else if (!strcmp(word, "elsewhere")) {
+		elsewhere.block = block;
+		*result = start(&elsewhere, elsewhere_run, 0);
 	} else {
 		return false;
 	}

@@ -114,6 +114,42 @@ TEST(a_device_says_what_its_memory_is)
 	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST);
 }
 
+static int driver_version;
+static CUresult told_result;
+
+static CUresult version_of(int *version)
+{
+	*version = driver_version;
+	return CUDA_SUCCESS;
+}
+
+/* A driver does not know the attributes of later ones. */
+static CUresult attribute_of_version(int *value, CUdevice_attribute which, CUdevice device)
+{
+	if (which == CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED && told_result)
+		return told_result;
+	return attribute(value, which, device);
+}
+
+TEST(host_chunks_are_told_from_12_9_on_and_there_from_12_2_on)
+{
+	static char function; /* is not called */
+	spill_cuda.cuDriverGetVersion = version_of;
+	spill_cuda.cuDeviceGetAttribute = attribute_of_version;
+	*(void **)&spill_cuda.cuMemCreate = *(void **)&spill_cuda.cuMemRelease = &function;
+	*(void **)&spill_cuda.cuMemMap = *(void **)&spill_cuda.cuMemUnmap = &function;
+	*(void **)&spill_cuda.cuMemSetAccess = *(void **)&spill_cuda.cuMemAddressReserve = &function;
+	*(void **)&spill_cuda.cuMemAddressFree = *(void **)&spill_cuda.cuMemGetAllocationGranularity =
+	    &function;
+	for (int told = 0; told < 2; told++) {
+		told_result = told ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		for (driver_version = 11040; driver_version < 13020; driver_version += 10) {
+			bool can = spill_backend_cuda.devices->capabilities(0) & SPILL_CAN_SPLIT;
+			assert_int_equal(can, driver_version >= 12020 && (told || driver_version < 12090));
+		}
+	}
+}
+
 static CUmemLocation created_at;
 
 static CUresult create_physical(CUmemGenericAllocationHandle *handle, size_t size,

@@ -7,7 +7,8 @@
 #include "small_file.h"
 #include "put.h"
 
-#define MOVES_FROM 12050 /* first version with cuCtxRecordEvent */
+#define SPLITS_FROM 12020 /* first version that makes memory on the host by cuMemCreate */
+#define MOVES_FROM 12050  /* first version with cuCtxRecordEvent */
 
 static const struct known_vendor {
 	const struct driver_vendor *vendor;
@@ -49,8 +50,8 @@ static void report_driver(const struct doctor_patient *patient, const struct dri
 	doctor_find(DOCTOR_driver, "%s driver for %s %d.%d, %s%s%s", vendor->name, cuda ? "CUDA" : "HIP",
 	            major, minor, facts->library, text[0] ? "; " : "", text);
 	if (cuda && facts->version < MOVES_FROM)
-		doctor_find(DOCTOR_driver_old, "the driver is of CUDA %s",
-		            cli_driver_version("cuda", facts->version).text);
+		doctor_find(facts->version < SPLITS_FROM ? DOCTOR_driver_oldest : DOCTOR_driver_old,
+		            "the driver is of CUDA %s", cli_driver_version("cuda", facts->version).text);
 }
 
 static const char *memory_text(const struct driver_device *device)

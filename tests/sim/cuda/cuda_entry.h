@@ -9,7 +9,11 @@
 #include "core.h"
 #include "graph.h"
 
-#define DRIVER_VERSION 13000
+/*
+ * Of each build of the library (version.c): what cuDriverGetVersion tells, and the newest version
+ * whose functions it has.
+ */
+extern const int driver_version, driver_newest;
 
 enum row {
 #define DRIVER(symbol, base, since, variant, parameters) ROW_##symbol,

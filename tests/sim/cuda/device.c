@@ -190,10 +190,27 @@ static int attribute_of_device(CUdevice_attribute attrib, CUdevice dev)
 	return attributes[attrib];
 }
 
+/* The attributes before this number exist. By the enumerations of the vendor's headers. */
+static int attributes_end(void)
+{
+	static const struct {
+		int version, end;
+	} known[] = {{12090, 144}, {12080, 141}, {12050, 136}, {12020, 135}, {12010, 133},
+	             {12000, 130}, {11070, 125}, {11060, 122}, {0, 120}};
+	const int listed = sizeof(attributes) / sizeof(*attributes);
+	unsigned i = 0;
+
+	if (driver_version >= 13000)
+		return listed;
+	while (driver_version < known[i].version)
+		i++;
+	return known[i].end < listed ? known[i].end : listed;
+}
+
 CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
 	ENTER(cuDeviceGetAttribute, INIT);
-	if (!pi || (int)attrib < 1 || (size_t)attrib >= sizeof(attributes) / sizeof(*attributes))
+	if (!pi || (int)attrib < 1 || (int)attrib >= attributes_end())
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;

@@ -108,7 +108,7 @@ CUresult cuDriverGetVersion(int *driverVersion)
 	ENTER(cuDriverGetVersion, NOTHING);
 	if (!driverVersion)
 		return CUDA_ERROR_INVALID_VALUE;
-	*driverVersion = DRIVER_VERSION;
+	*driverVersion = driver_version;
 	return CUDA_SUCCESS;
 }
 
@@ -165,7 +165,8 @@ static const struct row_entry *resolve_name(const char *base, int version, cuuin
 
 	*known = false;
 	for (const struct row_entry *row = rows; row < rows + ROWS; row++) {
-		if (strcmp(row->base, base) || (row->variant != LEGACY && !per_thread))
+		if (strcmp(row->base, base) || (row->variant != LEGACY && !per_thread) ||
+		    row->since > driver_newest)
 			continue;
 		*known = true;
 		if (row->since > version)

@@ -37,12 +37,17 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	return driver_result(sim_unreserve(ptr, size));
 }
 
+/* The first driver that makes memory on the host (CUDA 12.2 release notes, "Host NUMA memory"). */
+#define HOST_SINCE 12020
+
 static CUresult place_of(const CUmemAllocationProp *prop, enum sim_place *place, int *id)
 {
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	*place = SIM_ON_HOST;
 	*id = 0;
+	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE && driver_version < HOST_SINCE)
+		return CUDA_ERROR_INVALID_VALUE;
 	switch (prop->location.type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE:
 		*place = SIM_ON_DEVICE;
