@@ -20,6 +20,8 @@ packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python
 # The loader for a 32-bit program of the tests.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
 packages_check=(git clang clang-format clang-tidy cppcheck shellcheck chromium)
+# Of scripts/package.
+packages_package=(git xz-utils debhelper lintian debootstrap rpm makepkg pacman-package-manager libarchive-tools zstd buildah)
 
 # Installs missing packages and names them. If none is missing, it does nothing and needs no network.
 need() {
@@ -35,11 +37,12 @@ need() {
 	rm -f /tmp/spill-apt.$$
 }
 
-# meson of Debian where there is one on PATH that is not Debian's and too old. Of what is named, or all.
+# meson of Debian where there is one on PATH that is not Debian's and too old. Of what is named, or all. Warnings are errors here,
+# not for packagers: their compilers know warnings that ours do not.
 compile() {
 	if [ ! -f "$build/build.ninja" ]; then
 		say "configuring $build"
-		meson setup "$build" "$top" >"$build.log" 2>&1 || { cat "$build.log" >&2; die "meson setup failed"; }
+		meson setup "$build" "$top" --werror >"$build.log" 2>&1 || { cat "$build.log" >&2; die "meson setup failed"; }
 		rm -f "$build.log"
 	fi
 	say "building"

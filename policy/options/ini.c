@@ -114,6 +114,17 @@ static bool read_once(struct spill_ini *file)
 	return !file->failed;
 }
 
+/* The longest line is a variable of Debian's libinih. Elsewhere libinih is built with it, as meson's subproject. */
+static void allow_long_lines(void)
+{
+#ifdef SPILL_INI_MAX_LINE_VARIABLE
+	/* The same value at each call, so two threads do not disturb each other. */
+	ini_max_line = SPILL_INI_LINE + 3;
+#else
+	_Static_assert(INI_MAX_LINE == SPILL_INI_LINE + 3, "libinih was built for other lines than ours");
+#endif
+}
+
 bool spill_ini_read_in(void *room, const char *name, const char *data, size_t size,
                        const struct spill_ini_taker *taker, char *error, size_t error_size)
 {
@@ -125,8 +136,7 @@ bool spill_ini_read_in(void *room, const char *name, const char *data, size_t si
 	file->size = size;
 	file->error = error;
 	file->error_size = error_size;
-	/* The same value at each call, so two threads do not disturb each other. */
-	ini_max_line = SPILL_INI_LINE + 3;
+	allow_long_lines();
 	if (size > SPILL_INI_FILE) {
 		file->line = 1;
 		return spill_ini_fail(file, 0, "the file is too long");

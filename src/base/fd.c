@@ -3,12 +3,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "scratch.h"
 #include "signals.h"
+
+/* glibc before 2.32 has the list itself, for binaries that need no newer glibc. */
+const char *spill_error_text(int error)
+{
+	const char *text = NULL;
+
+#if __GLIBC_PREREQ(2, 32)
+	text = strerrordesc_np(error);
+#else
+	if (error >= 0 && error < sys_nerr)
+		text = sys_errlist[error];
+#endif
+	return text ? text : "an unknown error";
+}
 
 int spill_fd_open(const char *path, int flags, mode_t mode)
 {

@@ -8,6 +8,12 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+/*
+ * The text of an errno: static, and in English for any locale. strerror may allocate and translate.
+ * Never NULL, because a caller takes NULL for success.
+ */
+const char *spill_error_text(int error);
+
 /* Limit of attempts for a call that signals keep interrupting. The call then fails with EINTR. */
 #define SPILL_FD_TRIES 100
 

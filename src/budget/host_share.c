@@ -108,13 +108,13 @@ static const char *open_share_file(int *opened, struct stat *found)
 	*opened =
 	    spill_fd_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*opened < 0)
-		return errno == ELOOP ? "the file is a symbolic link" : strerrordesc_np(errno);
+		return errno == ELOOP ? "the file is a symbolic link" : spill_error_text(errno);
 	*opened = spill_fd_out_of_the_way(*opened);
 	if (*opened < 0 || fstat(*opened, found) != 0)
-		return strerrordesc_np(errno);
+		return spill_error_text(errno);
 	problem = spill_fd_refusal(found);
 	if (!problem && (found->st_mode & 07777) != 0600 && fchmod(*opened, 0600) != 0)
-		problem = strerrordesc_np(errno);
+		problem = spill_error_text(errno);
 	return problem;
 }
 
@@ -142,7 +142,7 @@ static const char *take_slot(void)
 		if (set_lock(F_WRLCK, own_slot, 1))
 			return NULL;
 		if (errno != EAGAIN && errno != EACCES)
-			return strerrordesc_np(errno);
+			return spill_error_text(errno);
 	}
 	return "too many processes take part";
 }

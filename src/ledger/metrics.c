@@ -88,7 +88,7 @@ static const char *open_draft(void)
 		return problem;
 	problem = spill_log_file_moved(&out.file, draft) ? spill_log_file_taken : NULL;
 	if (!problem && (ftruncate(out.file.fd, 0) || fchmod(out.file.fd, 0644)))
-		problem = strerrordesc_np(errno);
+		problem = spill_error_text(errno);
 	if (problem)
 		spill_log_file_close(&out.file);
 	return problem;
@@ -115,7 +115,7 @@ static const char *replace_file(void)
 	if (out.error)
 		unlink(draft); /* its name: we hold its lock */
 	spill_log_file_close(&out.file);
-	return out.error ? strerrordesc_np(out.error) : NULL;
+	return out.error ? spill_error_text(out.error) : NULL;
 }
 
 /* False: another thread holds the ledger, or another process writes the same path. pre: locked */

@@ -121,7 +121,7 @@ static const char *open_log_file(struct spill_log_path *found)
 
 	spill_signal_guard_enter(&guard);
 	error = spill_log_path_make_folders(found);
-	problem = error ? strerrordesc_np(error) : spill_log_name_open(&queue.name, &queue.file);
+	problem = error ? spill_error_text(error) : spill_log_name_open(&queue.name, &queue.file);
 	spill_signal_guard_leave(&guard);
 	return problem;
 }

@@ -35,7 +35,7 @@ static bool lock_opened(int fd, struct stat *now, const char **problem)
 {
 	bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 
-	*problem = fstat(fd, now) == 0 ? spill_fd_refusal(now) : strerrordesc_np(errno);
+	*problem = fstat(fd, now) == 0 ? spill_fd_refusal(now) : spill_error_text(errno);
 	if (taken && !*problem)
 		*problem = spill_log_file_taken;
 	return !*problem && now->st_nlink > 0;
@@ -55,7 +55,7 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path)
 	for (unsigned left = OPEN_TRIES; left > 0; left--) {
 		fd = spill_fd_open(path, flags, 0600); /* lock_opened checks it again */
 		if (fd < 0)
-			return errno == ELOOP ? "the file is a symbolic link" : strerrordesc_np(errno);
+			return errno == ELOOP ? "the file is a symbolic link" : spill_error_text(errno);
 		if (lock_opened(fd, &now, &problem) || (problem && problem != spill_log_file_taken) ||
 		    left == 1)
 			break;
@@ -63,14 +63,14 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path)
 		sched_yield();
 	}
 	if (!problem && (now.st_mode & 07777) != 0600 && fchmod(fd, 0600) != 0)
-		problem = strerrordesc_np(errno);
+		problem = spill_error_text(errno);
 	if (problem) {
 		close(fd);
 		return problem;
 	}
 	fd = spill_fd_out_of_the_way(fd);
 	if (fd < 0)
-		return strerrordesc_np(errno);
+		return spill_error_text(errno);
 	*file = (struct spill_log_file){fd, now.st_dev, now.st_ino, now.st_size};
 	return NULL;
 }

@@ -143,7 +143,7 @@ static void queue_lost_note(struct spill_log_queue *queue, int error)
 {
 	char buffer[256];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
-	const char *why = strerrordesc_np(error);
+	const char *why = spill_error_text(error);
 
 	spill_text_number(&text, queue->lost_lines);
 	spill_text_add(&text, " lines (");

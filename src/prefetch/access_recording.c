@@ -70,7 +70,7 @@ static bool open_file(void)
 	if (!problem) {
 		spill_signal_guard_enter(&guard);
 		int error = spill_log_path_make_folders(&found);
-		problem = error ? strerrordesc_np(error) : spill_log_file_open(&file, found.path);
+		problem = error ? spill_error_text(error) : spill_log_file_open(&file, found.path);
 		spill_signal_guard_leave(&guard);
 	}
 	if (problem) {
@@ -100,7 +100,7 @@ static void write_buffer(void)
 	spill_signal_guard_leave(&guard);
 	text = spill_text_begin(buffer, sizeof(buffer));
 	if (error)
-		stop_recording(strerrordesc_np(error), "");
+		stop_recording(spill_error_text(error), "");
 }
 
 /* -- lines ------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 """Build-time tool: gen_page.py NOTICE PART… prints the page of `spill report --html` as C: what is before its data, and behind.
 
-Of the parts page.html is the frame; {{NAME}} in it stands for the parts of that kind, in the order in which they are given.
+Of NOTICE a page takes what is above the line of dashes: dygraphs. Of the parts page.html is the frame; {{NAME}} in it stands for the parts of that kind, in the order in which they are given.
 Without dygraphs among them both are empty: the command says so.
 """
 import base64
@@ -44,8 +44,11 @@ def page(notice, parts):
 
 def main():
     notice, *paths = map(pathlib.Path, sys.argv[1:])
+    licence, line, _ = notice.read_text(encoding="utf-8").partition("\n----\n")
+    if not line:
+        sys.exit("gen_page: NOTICE has no line of dashes")
     parts = {path.name: without_maps(path.read_text(encoding="utf-8")) for path in paths}
-    before, after = page(notice.read_text(encoding="utf-8"), parts) if "dygraph.min.js" in parts else ("", "")
+    before, after = page(licence, parts) if "dygraph.min.js" in parts else ("", "")
     print('#include "report.h"\n')
     for name, text in (("before", before), ("after", after)):
         print(f"const char cli_page_{name}[] =\n{literal(text)};")
