@@ -226,7 +226,7 @@ static void start(void)
 	spill_host_available_at_start();
 	use_numa_node(runtime.config.policy.host_numa);
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
-		spill_host_share_use(NULL);
+		spill_host_share_use(NULL, spill_host_job());
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atomic_store(&runtime.state, READY);
 }

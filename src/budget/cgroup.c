@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -300,6 +301,42 @@ static uint64_t folder_room(const char *root, const struct cgroup_version *versi
 	return least;
 }
 
+/* Makes buffers->folder the parent of that group. False: it is the top. */
+static bool go_up(const struct spill_cgroup_home *home, struct buffers *buffers)
+{
+	char *slash = strlen(buffers->folder) <= home->top ? NULL : strrchr(buffers->folder, '/');
+	if (slash)
+		*slash = '\0';
+	return slash;
+}
+
+typedef void look_fn(const char *root, const struct cgroup_version *version, struct buffers *buffers,
+                     void *data);
+
+/* Looks at a group, then at its ancestors. False: one of their files cannot be read for the moment. */
+static bool look_at_tree(const char *root, const struct spill_cgroup_home *home,
+                         const struct cgroup_version *version, look_fn *look, void *data)
+{
+	struct buffers *buffers = spill_scratch_take();
+	if (!buffers)
+		return false;
+	buffers->lost = false;
+	strcpy(buffers->folder, home->folder);
+	do
+		look(root, version, buffers, data);
+	while (go_up(home, buffers));
+	bool read = !buffers->lost;
+	spill_scratch_give_back(buffers);
+	return read;
+}
+
+static void look_for_room(const char *root, const struct cgroup_version *version, struct buffers *buffers,
+                          void *data)
+{
+	uint64_t *least = data;
+	*least = spill_min(folder_room(root, version, buffers), *least);
+}
+
 /* The bytes left under the limits of a group and its ancestors: the smallest. */
 static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home,
                           const struct cgroup_version *version)
@@ -307,21 +344,7 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
 	uint64_t least = SPILL_UNLIMITED;
 	if (!home->folder[0])
 		return least;
-	struct buffers *buffers = spill_scratch_take();
-	if (!buffers)
-		return 0;
-	buffers->lost = false;
-	strcpy(buffers->folder, home->folder);
-	for (char *slash = buffers->folder; slash;) {
-		uint64_t left = folder_room(root, version, buffers);
-		least = spill_min(left, least);
-		slash = strlen(buffers->folder) <= home->top ? NULL : strrchr(buffers->folder, '/');
-		if (slash)
-			*slash = '\0';
-	}
-	least = buffers->lost ? 0 : least;
-	spill_scratch_give_back(buffers);
-	return least;
+	return look_at_tree(root, home, version, look_for_room, &least) ? least : 0;
 }
 
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes)
@@ -329,4 +352,54 @@ uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *ho
 	if (homes->lost)
 		return 0;
 	return spill_min(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
+}
+
+/* The lower limit of that group; SPILL_UNLIMITED if it has none. */
+static uint64_t folder_limit(const char *root, const struct cgroup_version *version, struct buffers *buffers)
+{
+	uint64_t least = SPILL_UNLIMITED;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t limit = limit_file_number(root, version->bound[i].limit, buffers);
+		if (limit < NO_LIMIT)
+			least = spill_min(limit, least);
+	}
+	return least;
+}
+
+static uint64_t inode_of(const char *root, struct buffers *buffers)
+{
+	struct stat now;
+	if (!spill_small_file_path(root, buffers->folder, "", buffers->path, sizeof(buffers->path)) ||
+	    stat(buffers->path, &now) != 0)
+		return 0;
+	return now.st_ino;
+}
+
+/* The group with the lowest limit so far; of equal ones the last, which is the outermost. */
+struct lowest {
+	uint64_t limit, inode;
+};
+
+static void look_for_lowest(const char *root, const struct cgroup_version *version, struct buffers *buffers,
+                            void *data)
+{
+	struct lowest *lowest = data;
+	uint64_t limit = folder_limit(root, version, buffers);
+	if (limit != SPILL_UNLIMITED && limit <= lowest->limit)
+		*lowest = (struct lowest){limit, inode_of(root, buffers)};
+}
+
+static uint64_t tree_job(const char *root, const struct spill_cgroup_home *home,
+                         const struct cgroup_version *version)
+{
+	struct lowest lowest = {SPILL_UNLIMITED, 0};
+	if (!home->folder[0])
+		return 0;
+	return look_at_tree(root, home, version, look_for_lowest, &lowest) ? lowest.inode : 0;
+}
+
+uint64_t spill_cgroup_job(const char *root, const struct spill_cgroup_homes *homes)
+{
+	uint64_t job = homes->lost ? 0 : tree_job(root, &homes->v1, &v1);
+	return job || homes->lost ? job : tree_job(root, &homes->v2, &v2);
 }

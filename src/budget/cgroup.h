@@ -38,4 +38,12 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes);
  */
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes);
 
+/*
+ * A number for the one of these groups and their ancestors that has the lowest limit, such as the
+ * group of a job: the inode of its folder. Of equal limits, the outermost group. 0: no group has a
+ * limit, or it cannot be read for the moment. Limits do not change while a job runs, so all its
+ * processes get the same number.
+ */
+uint64_t spill_cgroup_job(const char *root, const struct spill_cgroup_homes *homes);
+
 #endif

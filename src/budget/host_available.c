@@ -66,13 +66,22 @@ static uint64_t mem_available(const char *root)
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;
 }
 
-uint64_t spill_host_available_under(const char *root, struct spill_cgroup_homes *homes, uint64_t uncounted)
+uint64_t spill_host_memory_least(struct spill_host_memory memory, uint64_t uncounted)
+{
+	if (memory.group != SPILL_UNLIMITED)
+		memory.group = spill_minus(memory.group, uncounted);
+	return spill_min(memory.machine, memory.group);
+}
+
+static struct spill_host_memory memory_under(const char *root, struct spill_cgroup_homes *homes)
 {
 	spill_cgroup_find(root, homes);
-	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
-	if (group != SPILL_UNLIMITED)
-		group = spill_minus(group, uncounted);
-	return spill_min(machine, group);
+	return (struct spill_host_memory){mem_available(root), spill_cgroup_room(root, homes)};
+}
+
+uint64_t spill_host_available_under(const char *root, struct spill_cgroup_homes *homes, uint64_t uncounted)
+{
+	return spill_host_memory_least(memory_under(root, homes), uncounted);
 }
 
 bool spill_host_pressed_under(const char *root, struct spill_cgroup_homes *homes)
@@ -107,12 +116,31 @@ static void give_back_homes(struct spill_cgroup_homes *homes)
 		spill_scratch_give_back(homes);
 }
 
-uint64_t spill_host_available(void)
+struct spill_host_memory spill_host_memory(void)
 {
 	struct spill_cgroup_homes *homes = borrow_homes();
-	uint64_t available = homes ? spill_host_available_under("", homes, spill_account_physical_held()) : 0;
+	struct spill_host_memory memory = homes ? memory_under("", homes) : (struct spill_host_memory){0, 0};
 	give_back_homes(homes);
-	return available;
+	if (memory.group != SPILL_UNLIMITED)
+		memory.group = spill_minus(memory.group, spill_account_physical_held());
+	return memory;
+}
+
+uint64_t spill_host_available(void)
+{
+	return spill_host_memory_least(spill_host_memory(), 0);
+}
+
+uint64_t spill_host_job(void)
+{
+	struct spill_cgroup_homes *homes = borrow_homes();
+	uint64_t job = 0;
+	if (homes) {
+		spill_cgroup_find("", homes);
+		job = spill_cgroup_job("", homes);
+	}
+	give_back_homes(homes);
+	return job;
 }
 
 bool spill_host_pressed(void)
@@ -123,18 +151,27 @@ bool spill_host_pressed(void)
 	return pressed;
 }
 
+/* Set once each, by the first call that could read both. 0: not yet. */
+static _Atomic uint64_t first_machine, first_group;
+
+struct spill_host_memory spill_host_memory_at_start(void)
+{
+	uint64_t machine = atomic_load(&first_machine), group = atomic_load(&first_group);
+	if (!machine || !group) {
+		struct spill_host_memory now = spill_host_memory();
+		if (!now.machine || !now.group) /* maybe only for the moment: the next call tries again */
+			return now;
+		atomic_compare_exchange_strong(&first_machine, &machine, now.machine);
+		atomic_compare_exchange_strong(&first_group, &group, now.group);
+		machine = atomic_load(&first_machine);
+		group = atomic_load(&first_group);
+	}
+	return (struct spill_host_memory){machine, group};
+}
+
 uint64_t spill_host_available_at_start(void)
 {
-	static _Atomic uint64_t first;
-	uint64_t value = atomic_load(&first);
-	if (!value) {
-		uint64_t now = spill_host_available();
-		if (!now) /* maybe only for the moment: the next call tries again */
-			return 0;
-		atomic_compare_exchange_strong(&first, &value, now);
-		value = atomic_load(&first);
-	}
-	return value;
+	return spill_host_memory_least(spill_host_memory_at_start(), 0);
 }
 
 void spill_host_available_fork_child(void)

@@ -12,11 +12,30 @@
 
 #include "cgroup.h"
 
-/* Bytes available now; SPILL_UNLIMITED if the kernel does not tell. Reads a few files. */
-uint64_t spill_host_available(void);
+/* Bytes available. SPILL_UNLIMITED: the kernel does not tell, or there is no limit. */
+struct spill_host_memory {
+	uint64_t machine;
+	uint64_t group; /* under the limits of the control groups, less our uncounted bytes */
+};
+
+/* Available now. Reads a few files. */
+struct spill_host_memory spill_host_memory(void);
 
 /* The same at the first call in this process. A host.limit in % is of this. */
+struct spill_host_memory spill_host_memory_at_start(void);
+
+/*
+ * The smaller of both. `uncounted`: bytes that other processes of the group hold and the group does
+ * not count.
+ */
+uint64_t spill_host_memory_least(struct spill_host_memory memory, uint64_t uncounted);
+
+/* The smaller of both, now and at the start. */
+uint64_t spill_host_available(void);
 uint64_t spill_host_available_at_start(void);
+
+/* The group whose limit binds this process (cgroup.h); 0: none. */
+uint64_t spill_host_job(void);
 
 /*
  * True under memory pressure: the machine or our control group loses more than a fifth of its time

@@ -34,23 +34,31 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 	return true;
 }
 
-/* A share in % is of the memory at start, and what the user's other processes held then. */
+/*
+ * The memory that this process and the others that it counts had at its start: what was available
+ * then, and what the others held. A share in % is of this.
+ */
+static uint64_t memory_of_all(void)
+{
+	struct spill_host_others others = spill_host_share_at_start();
+	uint64_t start = spill_host_memory_least(spill_host_memory_at_start(), others.physical);
+	return start < SPILL_UNLIMITED - others.held ? start + others.held : start;
+}
+
 static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 {
-	uint64_t others = spill_host_share_at_start();
-	uint64_t base = start < SPILL_UNLIMITED - others ? start + others : start;
-	return spill_amount_resolve(policy->host_limit, base, SPILL_UNLIMITED);
+	return spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED);
 }
 
 /*
  * The kernel still counts managed memory as free if it was granted and not yet touched. So the
- * memory at start less the memory that this process holds (`own`) is a second bound. pre:
- * view->limit is set, and view->held, which may include other processes
+ * memory at the start less the memory that is held since (`held`) is a second bound. pre:
+ * view->limit is set, and view->held
  */
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
-                          uint64_t available, uint64_t own)
+                          uint64_t available, uint64_t held)
 {
-	uint64_t left = spill_minus(start, own);
+	uint64_t left = spill_minus(start, held);
 	view->available = spill_min(available, left);
 	return spill_policy_host_room(policy, view);
 }
@@ -77,38 +85,46 @@ static const char *record_refusal(const struct spill_policy *policy, const struc
 	return spill_refused_by_name(by_limit ? SPILL_REFUSED_BY_HOST_LIMIT : SPILL_REFUSED_BY_HOST_RESERVE);
 }
 
-const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
+static const char *charge(const struct spill_policy *policy, uint64_t bytes, bool physical)
 {
-	uint64_t start = spill_host_available_at_start(), available = spill_host_available();
+	struct spill_host_memory now = spill_host_memory();
+	uint64_t start = memory_of_all();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	const char *refused = NULL;
 	/* Pressure may have other reasons, so it counts only if memory is short. */
-	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_pressed()) {
+	if (spill_host_memory_least(now, 0) / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) &&
+	    spill_host_pressed()) {
 		last_refusal = (struct spill_refusal){0};
 		return spill_refused_by_name(SPILL_REFUSED_BY_HOST_PRESSURE);
 	}
-	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
+	struct spill_host_others others = spill_host_share_begin();
+	uint64_t available = spill_host_memory_least(now, others.physical);
+	uint64_t held = spill_account_host_held();
 	do {
-		view.held = held + others;
-		if (bytes > host_room(policy, &view, start, available, held))
+		view.held = held + others.held;
+		if (bytes > host_room(policy, &view, start, available, view.held))
 			refused = record_refusal(policy, &view, bytes);
 	} while (!refused && !spill_account_host_charge(&held, bytes));
+	if (!refused && physical)
+		spill_account_physical_charged(bytes);
 	spill_host_share_end();
 	return refused;
 }
 
+const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
+{
+	return charge(policy, bytes, false);
+}
+
 const char *spill_physical_charge(const struct spill_policy *policy, uint64_t bytes)
 {
-	const char *refused = spill_host_charge(policy, bytes);
-	if (!refused)
-		spill_account_physical_charged(bytes);
-	return refused;
+	return charge(policy, bytes, true);
 }
 
 uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
 {
 	uint64_t start = spill_host_available_at_start(), held = spill_account_host_held();
-	struct spill_host_view view = {.limit = host_limit(policy, start)};
+	struct spill_host_view view = {.limit = host_limit(policy, memory_of_all())};
 	*most = 0;
 	if (start == SPILL_UNLIMITED)
 		return 0;

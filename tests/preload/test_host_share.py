@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import unittest
 
+from control_group import ControlGroup
 from harness import KERNELS, MIB, PROGRAMS, decided, held
 from scripted import ScriptCase
 
@@ -29,16 +30,17 @@ class Share(ScriptCase):
                                                          capture_output=True).returncode:
             self.skipTest("no /dev/shm of its own can be made here")
 
-    def run_both(self, first, second, **variables):
+    def run_both(self, first, second, group=None, **variables):
         """
         The first program's words, of which `child:` is a shell script; `script` in it runs further words. Both in a /dev/shm that
-        nobody else uses. Their logs, by name: the library makes one a process.
+        nobody else uses. Their logs, by name: the library makes one a process. `group`: the first program's control group.
         """
         child = self.folder / "child"
         child.write_text(f"#!/bin/sh\nscript() {{ SPILL_LOG='{self.folder}/second.jsonl' '{PROGRAMS}/script' '{KERNELS}' \"$@\"; }}\n"
                          f"{second}\n", encoding="ascii")
         child.chmod(0o700)
-        command = [*self.unshare, "sh", "-c", "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh", str(PROGRAMS / "script"), KERNELS,
+        enter = f"echo $$ >'{group}/cgroup.procs' && " if group else ""
+        command = [*self.unshare, "sh", "-c", f"{enter}mount -t tmpfs none /dev/shm && exec \"$@\"", "sh", str(PROGRAMS / "script"), KERNELS,
                    *first.replace("child:", f"child:{child}").split()]
         return self.run_in(command, self.environment(**{"SPILL_HOST_LIMIT": LIMIT, "SPILL_OOM_CHAIN": "host", **variables}))
 
@@ -54,6 +56,29 @@ class Share(ScriptCase):
         self.assertEqual(self.spilled("second.jsonl"), (LIMIT - 20 * MIB, ["host.limit"]))
         # The second is gone: all is the first one's.
         self.assertEqual(self.spilled("log.jsonl"), (20 * MIB + LIMIT, ["host.limit"]))
+
+    def job(self, tasks):
+        """The control group of a job, with a limit, and those of its tasks, without: as Slurm makes them."""
+        folder = ControlGroup(self, 1 << 30).folder
+        for number in range(tasks):
+            task = folder / f"task_{number}"
+            task.mkdir()
+            self.addCleanup(task.rmdir)
+        return folder
+
+    def test_ranks_of_a_job_get_one_limit(self):
+        job = self.job(2)
+        done = self.run_both("retain:0 alloc:a:4m:8 child: free:a", f"echo $$ >'{job}/task_1/cgroup.procs'; script {FULL}", job / "task_0",
+                             SPILL_HOST_RESERVE="0")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.spilled("second.jsonl"), (LIMIT - 20 * MIB, ["host.limit"]))
+
+    def test_another_job_has_a_limit_of_its_own(self):
+        """Before, a user's second job on a node got nothing while the first one held much."""
+        job = self.job(1)
+        done = self.run_both("retain:0 alloc:a:4m:8 child: free:a", f"echo $$ >'{job}/task_0/cgroup.procs'; script {FULL}", SPILL_HOST_RESERVE="0")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.spilled("second.jsonl"), (LIMIT, ["host.limit"]))
 
     def test_the_dead_hold_nothing(self):
         self.run_both("retain:0 alloc:a:4m:8 child:", f"{KILL_FIRST}script {FULL}")

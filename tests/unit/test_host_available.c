@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "host_available.h"
 #include "policy.h"
@@ -249,6 +250,61 @@ TEST(found_once_and_again_when_gone)
 	assert_int_equal(available(), 300000);
 	gone("/else");
 	assert_int_equal(available(), MACHINE);
+}
+
+/* The number of the group with the lowest limit, which a job's processes have in common. */
+static uint64_t job(void)
+{
+	spill_cgroup_find(root, &homes);
+	return spill_cgroup_job(root, &homes);
+}
+
+static uint64_t number(const char *folder)
+{
+	char full[4096];
+	struct stat now;
+	snprintf(full, sizeof(full), "%s%s", root, folder);
+	assert_int_equal(stat(full, &now), 0);
+	return now.st_ino;
+}
+
+/* As Slurm makes them: limits of the job and its step, none of the task. */
+TEST(the_group_of_a_job)
+{
+	file("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	file("/proc/self/cgroup", "0::/slurm/job_17/step_0/task_3\n");
+	group("/sys/fs/cgroup/slurm/job_17/step_0/task_3");
+	assert_int_equal(job(), 0);
+	limit("/sys/fs/cgroup/slurm", "memory.max", "900000\n");
+	assert_int_equal(job(), number("/sys/fs/cgroup/slurm"));
+	limit("/sys/fs/cgroup/slurm/job_17", "memory.max", "500000\n");
+	limit("/sys/fs/cgroup/slurm/job_17/step_0", "memory.max", "500000\n");
+	limit("/sys/fs/cgroup/slurm/job_17/step_0/task_3", "memory.max", "max\n");
+	assert_int_equal(job(), number("/sys/fs/cgroup/slurm/job_17"));
+	/* Use changes, and the group stays. */
+	limit("/sys/fs/cgroup/slurm", "memory.current", "899999\n");
+	assert_int_equal(job(), number("/sys/fs/cgroup/slurm/job_17"));
+	limit("/sys/fs/cgroup/slurm/job_17/step_0", "memory.high", "400000\n");
+	assert_int_equal(job(), number("/sys/fs/cgroup/slurm/job_17/step_0"));
+	/* Version 1 too, whose largest number is no limit. */
+	file("/proc/self/mountinfo", "32 23 0:29 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+	file("/proc/self/cgroup", "4:memory:/slurm/uid_1000/job_18/step_0\n0::/\n");
+	group("/sys/fs/cgroup/memory/slurm/uid_1000/job_18/step_0");
+	limit("/sys/fs/cgroup/memory/slurm/uid_1000/job_18/step_0", "memory.limit_in_bytes",
+	      "9223372036854771712\n");
+	assert_int_equal(job(), 0);
+	limit("/sys/fs/cgroup/memory/slurm/uid_1000/job_18", "memory.limit_in_bytes", "500000\n");
+	assert_int_equal(job(), number("/sys/fs/cgroup/memory/slurm/uid_1000/job_18"));
+}
+
+/* What other ranks hold uncounted is theirs in the group, and nothing of the machine's. */
+TEST(uncounted_memory_of_others)
+{
+	assert_int_equal(spill_host_memory_least((struct spill_host_memory){100, 70}, 0), 70);
+	assert_int_equal(spill_host_memory_least((struct spill_host_memory){100, 70}, 30), 40);
+	assert_int_equal(spill_host_memory_least((struct spill_host_memory){100, 170}, 50), 100);
+	assert_int_equal(spill_host_memory_least((struct spill_host_memory){100, 70}, 80), 0);
+	assert_int_equal(spill_host_memory_least((struct spill_host_memory){100, SPILL_UNLIMITED}, 80), 100);
 }
 
 TEST(pressure_of_the_machine)

@@ -22,10 +22,13 @@
 
 #include "account.h"
 #include "clock.h"
+#include "host_available.h"
 #include "host_share.h"
 #include "hash.h"
 #include "place.h"
 #include "note.h"
+#include "record.h"
+#include "memory_limit.h"
 
 #define MIB (1ull << 20)
 /* The file's form: where a slot begins, and what each further offset stands for. */
@@ -58,7 +61,7 @@ struct other {
 
 static uint64_t others(void)
 {
-	uint64_t bytes = spill_host_share_begin();
+	uint64_t bytes = spill_host_share_begin().held;
 	spill_host_share_end();
 	return bytes;
 }
@@ -144,7 +147,7 @@ static int setup(void **state)
 	spill_clock_use(&clock);
 	notes = waits = 0;
 	spill_account_reset();
-	spill_host_share_use(path);
+	spill_host_share_use(path, 0);
 	return 0;
 }
 
@@ -159,7 +162,7 @@ static int teardown(void **state)
 TEST(made_by_the_first_spill_only)
 {
 	struct stat file;
-	assert_int_equal(spill_host_share_at_start(), 0);
+	assert_int_equal(spill_host_share_at_start().held, 0);
 	assert_int_equal(access(path, F_OK), -1);
 	mode_t mask = umask(0);
 	assert_int_equal(others(), 0);
@@ -169,7 +172,7 @@ TEST(made_by_the_first_spill_only)
 	assert_int_equal(file.st_size, 0);
 	/* What others could write is closed to them. */
 	assert_int_equal(chmod(path, 0666), 0);
-	spill_host_share_use(path);
+	spill_host_share_use(path, 0);
 	assert_int_equal(others(), 0);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 07777, 0600);
@@ -230,11 +233,11 @@ TEST(what_was_held_at_start)
 	struct other a = begin(), b = begin();
 	tell(&a, 10 * MIB);
 	tell(&b, 20 * MIB);
-	spill_host_share_use(path);
-	assert_int_equal(spill_host_share_at_start(), 30 * MIB);
+	spill_host_share_use(path, 0);
+	assert_int_equal(spill_host_share_at_start().held, 30 * MIB);
 	end(&a, SIGKILL);
-	spill_host_share_use(path);
-	assert_int_equal(spill_host_share_at_start(), 20 * MIB);
+	spill_host_share_use(path, 0);
+	assert_int_equal(spill_host_share_at_start().held, 20 * MIB);
 	end(&b, 0);
 }
 
@@ -357,8 +360,8 @@ static void text_file(const char *name, const char *text)
 /* Own process only, one note, and what is in its place is as it was. */
 static void unusable(void)
 {
-	spill_host_share_use(path);
-	assert_int_equal(spill_host_share_at_start(), 0);
+	spill_host_share_use(path, 0);
+	assert_int_equal(spill_host_share_at_start().held, 0);
 	for (int i = 0; i < 3; i++)
 		add(1 * MIB);
 	assert_int_equal(others(), 0);
@@ -440,8 +443,8 @@ TEST(every_slot_counts_once)
 				assert_true(lock_range(fds[i % FILES], SLOT(slots[i]), 1 + units));
 				sum += (uint64_t)units * UNIT;
 			}
-		spill_host_share_use(path);
-		assert_int_equal(spill_host_share_at_start(), sum);
+		spill_host_share_use(path, 0);
+		assert_int_equal(spill_host_share_at_start().held, sum);
 		for (int i = 0; i < FILES; i++)
 			close(fds[i]);
 	}
@@ -458,7 +461,7 @@ TEST(other_locks_count_nothing)
 	close(fd);
 	fd = open_own("");
 	close(beside);
-	spill_host_share_use(path);
+	spill_host_share_use(path, 0);
 	assert_true(lock_range(fd, 0, 0));
 	unusable();
 	close(fd);
@@ -618,6 +621,95 @@ TEST(the_limit_is_of_the_sum)
 	end(&a, SIGKILL);
 	assert_null(spill_host_charge(&policy, 60 * MIB));
 	assert_string_equal(spill_host_charge(&policy, 1), "host.limit");
+}
+
+/* The memory at the start is all that there is for all of them, however high host.limit is. */
+TEST(the_memory_at_start_is_of_the_sum)
+{
+	uint64_t start = spill_host_available_at_start();
+	struct spill_policy policy = limited(SPILL_UNLIMITED);
+	struct other a = begin();
+
+	tell(&a, start - 100 * MIB);
+	assert_string_equal(spill_host_charge(&policy, 101 * MIB), "host.reserve");
+	assert_int_equal(spill_host_refusal()->held, 100 * MIB);
+	assert_null(spill_host_charge(&policy, 1 * MIB));
+	end(&a, SIGKILL);
+	assert_null(spill_host_charge(&policy, 100 * MIB));
+}
+
+/* Processes of other jobs have memory of their own. */
+TEST(each_job_counts_alone)
+{
+	struct spill_policy policy = limited(100 * MIB);
+	struct other a = begin(), b;
+
+	tell(&a, 60 * MIB);
+	for (uint64_t job = 1; job < 200; job++) {
+		spill_host_share_use(path, job);
+		assert_int_equal(spill_host_share_at_start().held, 0);
+		assert_int_equal(others(), 0);
+	}
+	spill_host_share_use(path, 17);
+	b = begin();
+	tell(&b, 70 * MIB);
+	assert_int_equal(others(), 70 * MIB);
+	assert_string_equal(spill_host_charge(&policy, 31 * MIB), "host.limit");
+	assert_null(spill_host_charge(&policy, 30 * MIB));
+	assert_int_equal(tell(&a, 0), 0);
+	assert_int_equal(tell(&b, 0), 30 * MIB);
+	spill_host_share_use(path, 17);
+	assert_int_equal(spill_host_share_at_start().held, 70 * MIB);
+	end(&a, 0);
+	end(&b, 0);
+}
+
+/* Whatever its number: all locks are at offsets of their own, and the last ones there are. */
+TEST(any_number_of_a_job)
+{
+	for (uint64_t job = 1; job; job <<= 1) {
+		spill_host_share_use(path, job);
+		add(MIB);
+		struct other a = begin();
+		assert_int_equal(tell(&a, 2 * MIB), spill_account_host_held());
+		assert_int_equal(others(), 2 * MIB);
+		end(&a, 0);
+	}
+	assert_int_equal(notes, 0);
+}
+
+/* A job's control group does not count it, so all ranks have to. */
+TEST(physical_memory_of_a_job)
+{
+	struct spill_policy policy = limited(100 * MIB);
+
+	for (uint64_t job = 0; job <= 17; job += 17) {
+		spill_host_share_use(path, job);
+		assert_null(spill_host_charge(&policy, 10 * MIB));
+		assert_null(spill_physical_charge(&policy, 20 * MIB));
+		spill_account_physical_add(5 * MIB);
+		pid_t pid = begin_child();
+		if (pid == 0) {
+			struct spill_host_others seen = spill_host_share_begin();
+			spill_host_share_end();
+			_exit(seen.held != 35 * MIB || seen.physical != (job ? 25 * MIB : 0));
+		}
+		int status;
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		spill_account_physical_return(25 * MIB);
+		pid = begin_child();
+		if (pid == 0) {
+			spill_host_share_begin();
+			spill_host_share_end();
+			spill_host_share_use(path, job);
+			struct spill_host_others seen = spill_host_share_at_start();
+			_exit(seen.held != 10 * MIB || seen.physical != 0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		spill_account_host_return(10 * MIB);
+	}
 }
 
 /* All at once: together they get the limit, no more and no less. */
