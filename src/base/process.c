@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "glob.h"
@@ -111,12 +112,19 @@ void spill_program_script(char *name, size_t size, const char *words, size_t len
 	}
 }
 
+/* Without /proc the kernel's auxiliary vector still has the path that was given to execve(2). */
 void spill_program_path(char *path, size_t size)
 {
 	int error = errno;
 	ssize_t length = readlink("/proc/self/exe", path, size - 1);
+	const char *given = length < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
+	struct spill_text text;
 
 	path[length < 0 ? 0 : length] = '\0';
+	if (given) {
+		text = spill_text_begin(path, size);
+		spill_text_add(&text, given);
+	}
 	errno = error;
 }
 

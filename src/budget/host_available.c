@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "account.h"
 #include "fd.h"
@@ -55,12 +56,24 @@ static bool is_pressed(const char *path)
 	return share && hundredths(share + strlen("avg10=")) > PRESSURE_LIMIT;
 }
 
+/*
+ * Without /proc: the memory that nobody uses, not even as cache. That is less than MemAvailable.
+ * SPILL_UNLIMITED for files below another root, which tell nothing of this machine.
+ */
+static uint64_t mem_free(const char *root)
+{
+	struct sysinfo info;
+	if (root[0] || sysinfo(&info) != 0)
+		return SPILL_UNLIMITED;
+	return ((uint64_t)info.freeram + info.bufferram) * info.mem_unit;
+}
+
 /* SPILL_UNLIMITED if the kernel has no such figure, 0 if it cannot be read for the moment. */
 static uint64_t mem_available(const char *root)
 {
 	char text[1024]; /* MemAvailable is one of the first lines */
 	if (!spill_small_file_read_in(root, "/proc", "meminfo", text, sizeof(text)))
-		return spill_fd_momentary(errno) ? 0 : SPILL_UNLIMITED;
+		return spill_fd_momentary(errno) ? 0 : mem_free(root);
 	const char *line = strstr(text, "MemAvailable:");
 	uint64_t kib = line ? spill_small_file_number(line + strlen("MemAvailable:")) : SPILL_UNLIMITED;
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;

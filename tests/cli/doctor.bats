@@ -21,7 +21,7 @@ gguf() { python3 "$BATS_TEST_DIRNAME/make_gguf.py" "$@"; }
 # A machine's files, with 64 GiB available in no group, and what the tests do to them.
 machine() {
 	# What the shell, a container or a cluster has set must not decide a test.
-	for name in $(env | sed -n -E 's/^((CUDA|HIP|ROCR|NCCL|NVSHMEM|GGML|OMPI|PMI|MV2|SLURM|KUBERNETES)_[A-Z0-9_]*)=.*/\1/p') \
+	for name in $(env | sed -n -E 's/^((CUDA|NVIDIA|HIP|ROCR|NCCL|NVSHMEM|GGML|OMPI|PMI|MV2|SLURM|KUBERNETES)_[A-Z0-9_]*)=.*/\1/p') \
 		WORLD_SIZE PMI_SIZE container XDG_STATE_HOME; do unset "$name"; done
 	mkdir -p m/proc/self m/proc/pressure m/etc m/dev m/cg/a
 	printf 'MemTotal: 99999999 kB\nMemAvailable: 67108864 kB\nSwapTotal: 1048576 kB\nSwapFree: 524288 kB\n' >m/proc/meminfo
@@ -339,6 +339,12 @@ machine() {
 		ends_with 1
 		has_line "warning [environment] CUDA_VISIBLE_DEVICES=$value hides devices"
 	done
+	has_not MIG
+	CUDA_VISIBLE_DEVICES=MIG-8a4ce2ea-5a4f-5a0d run "$spill" doctor -v --root m
+	ends_with 0
+	has "fact [environment] a part of a GPU (MIG) is chosen: CUDA_VISIBLE_DEVICES=MIG-8a4ce2ea-5a4f-5a0d"
+	NVIDIA_VISIBLE_DEVICES=MIG-GPU-1/2/0 run "$spill" doctor -v --root m
+	has "fact [environment] a part of a GPU (MIG) is chosen: NVIDIA_VISIBLE_DEVICES=MIG-GPU-1/2/0"
 	ROCR_VISIBLE_DEVICES=-1 run "$spill" doctor -v --root m
 	has "ROCR_VISIBLE_DEVICES=-1 hides devices"
 	PMI_SIZE=1 WORLD_SIZE=8 NCCL_VERSION=2 run "$spill" doctor -v --root m
@@ -904,6 +910,24 @@ machine() {
 	touch m/dev/dxg
 	run "$spill" doctor --root m
 	has_line "problem [device] /dev/dxg is there, and no libcuda.so.1"
+}
+
+@test "gVisor, and a confidential virtual machine with a GPU" {
+	machine
+	echo 'Linux version 6.1.0-18-amd64 (debian-kernel@lists.debian.org)' >m/proc/version
+	touch m/dev/tdx_guest m/dev/sev-guest # without a GPU nothing is to be said
+	run "$spill" doctor --root m
+	ends_with 0
+	has_not gVisor
+	has_not confidential
+	echo 'Linux version 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016' >m/proc/version
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [host] in gVisor: /proc/version is Linux version 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016"
+	touch m/dev/nvidiactl
+	run "$spill" doctor --root m
+	has_line "warning [host] a confidential virtual machine with a GPU: /dev/tdx_guest is there"
+	has_line "warning [host] a confidential virtual machine with a GPU: /dev/sev-guest is there"
 }
 
 @test "a model for llama.cpp: what it needs, and whether -ngl would be faster" {

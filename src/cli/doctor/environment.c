@@ -39,6 +39,19 @@ static void judge_visible(void)
 	}
 }
 
+/* Parts of a GPU have names MIG-UUID and MIG-GPU-UUID/N/N (NVIDIA, MIG User Guide). */
+static void judge_mig(void)
+{
+	static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && strstr(value, "MIG-"))
+			doctor_find(DOCTOR_mig, "a part of a GPU (MIG) is chosen: %s=%s", names[i], value);
+	}
+}
+
 static void judge_exported(void)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
@@ -161,6 +174,7 @@ void doctor_look_at_environment(const struct doctor_patient *patient)
 {
 	judge_ggml();
 	judge_visible();
+	judge_mig();
 	judge_exported();
 	judge_mps(patient);
 	judge_preload_file(patient, judge_preload(patient));

@@ -104,6 +104,30 @@ static void judge_wsl(const struct doctor_patient *patient)
 	doctor_find(DOCTOR_wsl, "in WSL 2: the kernel is %s", text);
 }
 
+/* Its kernel's release has the name, 4.19.0-gvisor (gVisor, fsimpl/proc/version.go). */
+static void judge_gvisor(const struct doctor_patient *patient)
+{
+	char text[4096];
+
+	if (!spill_small_file_read_in(patient->root, "/proc", "version", text, sizeof(text)) ||
+	    !strcasestr(text, "gvisor"))
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	doctor_find(DOCTOR_gvisor, "in gVisor: /proc/version is %s", text);
+}
+
+/* Devices of a confidential virtual machine (Linux, "TDX Guest API", "The Definitive SEV Guest API"). */
+static void judge_confidential(const struct doctor_patient *patient)
+{
+	static const char *const nodes[] = {"/dev/tdx_guest", "/dev/sev-guest"};
+
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+		if (doctor_is_there(patient, nodes[i]) && doctor_is_there(patient, PROGRAM_NODE_NVIDIA))
+			doctor_find(DOCTOR_confidential,
+			            "a confidential virtual machine with a GPU: %s is there", nodes[i]);
+	}
+}
+
 /* A mask of page sizes; 0: no pools. Older drivers lack the line. */
 static void judge_kept_pages(const struct doctor_patient *patient)
 {
@@ -143,5 +167,7 @@ void doctor_look_at_host(const struct doctor_patient *patient, const struct spil
 	judge_limits(patient);
 	judge_container(patient);
 	judge_wsl(patient);
+	judge_gvisor(patient);
+	judge_confidential(patient);
 	judge_kept_pages(patient);
 }
