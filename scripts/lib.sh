@@ -19,6 +19,9 @@ packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev l
 packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python3-jsonschema python3-pyte python3-yaml)
 # The loader for a 32-bit program of the tests.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
+# scripts/aarch64 builds on x86-64 only.
+packages_aarch64=()
+[ "$(uname -m)" != x86_64 ] || packages_aarch64=(gcc-aarch64-linux-gnu)
 packages_check=(git clang clang-format clang-tidy cppcheck shellcheck chromium)
 # Of scripts/package.
 packages_package=(git xz-utils debhelper lintian debootstrap rpm makepkg pacman-package-manager libarchive-tools zstd buildah)

@@ -54,6 +54,7 @@ static void *find_nothing(void *handle, const char *name)
 
 spill_dlsym_fn *spill_real_dlsym(void)
 {
+	/* Relaxed: it points at code, which the loader made ready before a thread could call it. */
 	static _Atomic(spill_dlsym_fn *) known;
 	spill_dlsym_fn *real = atomic_load_explicit(&known, memory_order_relaxed);
 	if (real)

@@ -7,6 +7,7 @@
  * memory is not moved, because another process uses it, too.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "abi/cuda.h"
 #include "engine.h"
@@ -15,15 +16,14 @@
 #include "chunk_set.h"
 #include "vmm.h"
 
-/* The smallest page of the host. The vendor exports a range by whole pages. */
-#define PAGE 4096u
-
 /* Is the call wrong for any memory? HIP has the same number for the attribute. */
 static bool is_wrong(const struct spill_request *request)
 {
 	if (request->op == SPILL_OP_ATTR_SET)
 		return request->mode != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !request->properties;
-	bool range = request->bytes != 0, pages = (request->ptr | request->bytes) % PAGE == 0;
+	/* The vendor exports a range by whole pages of the host. */
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	bool range = request->bytes != 0, pages = (request->ptr | request->bytes) % page == 0;
 	return !request->out || (range && !pages);
 }
 

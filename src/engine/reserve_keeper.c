@@ -88,9 +88,10 @@ bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, u
 	struct keeper *keeper = keeper_of(device);
 	if (!keeper)
 		return false;
-	if (now_ns >= atomic_load_explicit(&keeper->at_risk_ns, memory_order_relaxed)) {
+	/* A thread that sees the new time sees the answer that goes with it. */
+	if (now_ns >= atomic_load_explicit(&keeper->at_risk_ns, memory_order_acquire)) {
 		atomic_store_explicit(&keeper->at_risk, find_risk(backend, device), memory_order_relaxed);
-		atomic_store_explicit(&keeper->at_risk_ns, now_ns + LOOK_NS, memory_order_relaxed);
+		atomic_store_explicit(&keeper->at_risk_ns, now_ns + LOOK_NS, memory_order_release);
 	}
 	return atomic_load_explicit(&keeper->at_risk, memory_order_relaxed);
 }
@@ -115,7 +116,8 @@ static bool add_pending(struct keeper *keeper, uint64_t bytes)
 bool spill_reserve_allows_at_once(int device, uint64_t bytes, uint64_t now_ns)
 {
 	struct keeper *keeper = &keepers[device];
-	if (now_ns >= atomic_load_explicit(&keeper->budget_ns, memory_order_relaxed))
+	/* Acquire: the budget is that of this look, or of a later one. */
+	if (now_ns >= atomic_load_explicit(&keeper->budget_ns, memory_order_acquire))
 		return false;
 	return take_from_budget(keeper, bytes) && add_pending(keeper, bytes);
 }

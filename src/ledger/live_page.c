@@ -42,6 +42,7 @@ static uint64_t decisions; /* protected by page->decided */
 static struct spill_live_page *own_page(void)
 {
 	struct page_link *link = atomic_load_explicit(&page_link, memory_order_acquire);
+	/* Relaxed: the page was stored before the link was published. */
 	return link ? atomic_load_explicit(&link->page, memory_order_relaxed) : NULL;
 }
 
@@ -135,7 +136,7 @@ static void fill_page(struct spill_live_page *page, const struct spill_policy *p
 	if (strlen(spill_log_path()) < sizeof(head->log))
 		COPY(head->log, spill_log_path());
 	head->devices = spill_live_page_devices(page->devices, policy, start);
-	head->magic = SPILL_LIVE_PAGE_MAGIC;
+	atomic_store_explicit(&head->magic, SPILL_LIVE_PAGE_MAGIC, memory_order_release);
 }
 
 /* Makes the page in `fd`, and closes `fd` if that fails. */

@@ -75,9 +75,9 @@ struct spill_live_page_decision {
 	char rule[64], api[64], caller[128];
 };
 
-/* Written once, before a reader can find the page. */
+/* Written once. Complete when its magic is there. */
 struct spill_live_page_head {
-	uint64_t magic;
+	_Atomic uint64_t magic; /* stored last, because a reader may find the page at any time */
 	uint32_t version, size; /* of struct spill_live_page */
 	uint32_t pid;           /* in its own container; outside it has another one */
 	uint32_t devices;

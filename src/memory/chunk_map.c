@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 /* Leaves are made when needed and never freed, because readers hold no lock. */
-_Atomic(spill_chunk_map_word *) spill_chunk_map_leaves[SPILL_CHUNK_MAP_LEAF_ENTRIES];
+_Atomic(spill_chunk_map_word *) spill_chunk_map_leaves[SPILL_CHUNK_MAP_LEAVES];
 
 #define LEAF_BYTES (SPILL_CHUNK_MAP_LEAF_ENTRIES * sizeof(spill_chunk_map_word))
 #define MOST_UNITS ((1u << 23) - 1) /* the 23 bits of count */
@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct spill_chunk_map_entry) == sizeof(uint64_t), "one lo
 
 static bool ensure_leaf(uint64_t unit)
 {
-	_Atomic(spill_chunk_map_word *) *slot = &spill_chunk_map_leaves[unit >> SPILL_CHUNK_MAP_INDEX_BITS];
+	_Atomic(spill_chunk_map_word *) *slot = &spill_chunk_map_leaves[unit >> SPILL_CHUNK_MAP_LEAF_BITS];
 	spill_chunk_map_word *existing = NULL;
 	if (atomic_load_explicit(slot, memory_order_acquire))
 		return true;
@@ -35,14 +35,18 @@ static bool ensure_leaf(uint64_t unit)
 /* NULL: no chunk was ever there. */
 static spill_chunk_map_word *word_of(uint64_t unit)
 {
-	spill_chunk_map_word *leaf = atomic_load_explicit(
-	    &spill_chunk_map_leaves[unit >> SPILL_CHUNK_MAP_INDEX_BITS], memory_order_acquire);
+	uint64_t number = unit >> SPILL_CHUNK_MAP_LEAF_BITS;
+	spill_chunk_map_word *leaf =
+	    number < SPILL_CHUNK_MAP_LEAVES
+	        ? atomic_load_explicit(&spill_chunk_map_leaves[number], memory_order_acquire)
+	        : NULL;
 	return leaf ? &leaf[unit & (SPILL_CHUNK_MAP_LEAF_ENTRIES - 1)] : NULL;
 }
 
 static bool is_whole_units(uint64_t va, uint64_t bytes)
 {
-	uint64_t end = 1ull << (2 * SPILL_CHUNK_MAP_INDEX_BITS + SPILL_CHUNK_MAP_UNIT_SHIFT);
+	uint64_t end = (uint64_t)SPILL_CHUNK_MAP_LEAVES
+	               << (SPILL_CHUNK_MAP_LEAF_BITS + SPILL_CHUNK_MAP_UNIT_SHIFT);
 	return va % SPILL_CHUNK_MAP_UNIT == 0 && bytes % SPILL_CHUNK_MAP_UNIT == 0 && bytes && va < end &&
 	       bytes <= end - va && bytes / SPILL_CHUNK_MAP_UNIT <= MOST_UNITS;
 }

@@ -17,9 +17,14 @@
  */
 #define SPILL_CHUNK_MAP_UNIT_SHIFT 21
 #define SPILL_CHUNK_MAP_UNIT (1ull << SPILL_CHUNK_MAP_UNIT_SHIFT)
-/* 47 bits of address (CUDA Programming Guide, "Unified Virtual Addressing"): 13 + 13 + 21. */
-#define SPILL_CHUNK_MAP_INDEX_BITS 13
-#define SPILL_CHUNK_MAP_LEAF_ENTRIES (1u << SPILL_CHUNK_MAP_INDEX_BITS)
+/*
+ * 48 bits of address: 14 + 13 + 21. The device shares the program's addresses (CUDA Programming
+ * Guide, "Unified Virtual Addressing"), which have 47 bits on x86-64, and 48 on aarch64 (Linux,
+ * Documentation/arch/arm64/memory.rst).
+ */
+#define SPILL_CHUNK_MAP_LEAVES (1u << 14)
+#define SPILL_CHUNK_MAP_LEAF_BITS 13
+#define SPILL_CHUNK_MAP_LEAF_ENTRIES (1u << SPILL_CHUNK_MAP_LEAF_BITS)
 
 /* The entry of a unit; 0: no chunk. */
 struct spill_chunk_map_entry {
@@ -35,7 +40,7 @@ struct spill_chunk_map_entry {
 
 /* A whole entry, in one load. */
 typedef _Atomic uint64_t spill_chunk_map_word;
-extern _Atomic(spill_chunk_map_word *) spill_chunk_map_leaves[SPILL_CHUNK_MAP_LEAF_ENTRIES];
+extern _Atomic(spill_chunk_map_word *) spill_chunk_map_leaves[SPILL_CHUNK_MAP_LEAVES];
 
 static inline bool spill_chunk_map_of(uint64_t address, struct spill_chunk_map_entry *entry)
 {
@@ -44,10 +49,10 @@ static inline bool spill_chunk_map_of(uint64_t address, struct spill_chunk_map_e
 		struct spill_chunk_map_entry entry;
 	} found;
 	uint64_t number = address >> SPILL_CHUNK_MAP_UNIT_SHIFT;
-	if (number >> (2 * SPILL_CHUNK_MAP_INDEX_BITS))
+	if (number >> SPILL_CHUNK_MAP_LEAF_BITS >= SPILL_CHUNK_MAP_LEAVES)
 		return false;
 	spill_chunk_map_word *leaf = atomic_load_explicit(
-	    &spill_chunk_map_leaves[number >> SPILL_CHUNK_MAP_INDEX_BITS], memory_order_acquire);
+	    &spill_chunk_map_leaves[number >> SPILL_CHUNK_MAP_LEAF_BITS], memory_order_acquire);
 	if (!leaf)
 		return false;
 	found.word =

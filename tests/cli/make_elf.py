@@ -8,10 +8,22 @@ import struct
 import sys
 
 
-def build(bits=64, machine={"x86_64": 62, "aarch64": 183}[os.uname().machine], interp=None, needed="", rpath="", runpath="",
+INTERPRETERS = {62: "/lib64/ld-linux-x86-64.so.2", 183: "/lib/ld-linux-aarch64.so.1"}
+
+
+def command_machine():
+    """That of the command under test (BUILD), which may be another one than the machine's."""
+    command = os.path.join(os.environ.get("BUILD", "/nonexistent"), "spill")
+    if not os.path.exists(command):
+        return {"x86_64": 62, "aarch64": 183}[os.uname().machine]
+    with open(command, "rb") as file:
+        return struct.unpack_from("<H", file.read(20), 18)[0]
+
+
+def build(bits=64, machine=command_machine(), interp=None, needed="", rpath="", runpath="",
           symbols="", defines="", wants="", text="", cut=0, many=0, long=0, loads=0, build_id="", functions="", table="symtab"):
     if interp is None:
-        interp = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
+        interp = INTERPRETERS[command_machine()]
     if int(bits) == 32:
         return b"\x7fELF\1\1\1" + bytes(9) + struct.pack("<HHI", 2, int(machine), 1) + bytes(28)
     interp += "x" * int(long)

@@ -267,6 +267,13 @@ class Exports(MovableCase):
         self.assertEqual((self.result(done, "wrong:f"), self.places()[-1]), ("CUDA_ERROR_INVALID_VALUE", "movable"))
         self.assertEqual(self.notes("export"), [])
 
+    def test_part_of_a_page_of_64_kib_teaches_nothing(self):
+        """The driver exports whole pages of the machine. A range that is none was refused for that, not for its chunks."""
+        done = self.program(f"{SIX} free:f early:f:8196k export:f free:f early:f:8196k",
+                            LD_PRELOAD=f"{LIBRARY} {PROGRAMS}/big_pages.so")
+        self.assertEqual((self.result(done, "export:f"), self.places()[-1]), ("CUDA_ERROR_INVALID_VALUE", "movable"))
+        self.assertEqual(self.notes("export"), [])
+
     def test_a_rule_overrules_what_was_learned(self):
         policy = self.folder / "policy.conf"
         policy.write_text("[rule r]\nplace = movable\n", encoding="utf-8")

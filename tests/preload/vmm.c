@@ -37,7 +37,7 @@
 #include <unistd.h>
 
 /* As llama.cpp's pool reserves; each letter has its share. */
-#define ADDRESSES (32ull << 30)
+#define ADDRESSES (3ull << 30)
 #define SHARE (ADDRESSES / 32)
 
 static struct one {

@@ -108,7 +108,7 @@ static bool is_sealed(int fd, struct stat *now)
 
 static enum cli_top_page classify(const struct spill_live_page_head *head, size_t size)
 {
-	if (head->magic != SPILL_LIVE_PAGE_MAGIC)
+	if (atomic_load_explicit(&head->magic, memory_order_acquire) != SPILL_LIVE_PAGE_MAGIC)
 		return CLI_TOP_BROKEN;
 	if (head->version != SPILL_LIVE_PAGE_VERSION || head->size != sizeof(struct spill_live_page))
 		return CLI_TOP_OTHER;

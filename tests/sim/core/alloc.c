@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core_internal.h"
 
@@ -428,7 +429,7 @@ static const struct registration *registration_of(uint64_t address)
 /* True if the program has memory there. */
 static bool is_mapped(uint64_t address, uint64_t bytes)
 {
-	uint64_t start = address / 4096 * 4096;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = address / page * page;
 
 	return msync((void *)start, address + bytes - start, MS_ASYNC) == 0;
 }

@@ -13,8 +13,14 @@ enum { NOT_STARTED, STARTED, FORKED };
 static atomic_int state;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
+#define ADDRESSES ((uint64_t)4 << 40)
+
 /* Under the thread sanitizer, mappings fit only into a small part of the address space. */
+#define ADDRESSES_TSAN ((uint64_t)64 << 30)
 extern void __tsan_init(void) __attribute__((weak));
+
+/* qemu-user keeps a record for each page of a mapping. */
+#define ADDRESSES_EMULATED ((uint64_t)4 << 30)
 
 static void in_child(void)
 {
@@ -25,12 +31,13 @@ static void in_child(void)
 static enum sim_status start_simulator(void)
 {
 	const struct sim_config *config = sim_config();
-	bool small = __tsan_init;
+	uint64_t bytes = __tsan_init ? ADDRESSES_TSAN : device_maps_again() ? ADDRESSES : ADDRESSES_EMULATED;
 
 	if (config->devices == 0)
 		return SIM_NO_DEVICE;
 	pthread_mutex_lock(&sim_memory_lock);
-	bool good = device_files_open(config, small) && va_open(config->devices, small);
+	bool good = device_files_open(config, bytes < ADDRESSES ? 2 * bytes : bytes / 2, bytes < ADDRESSES) &&
+	            va_open(config->devices, bytes);
 	pthread_mutex_unlock(&sim_memory_lock);
 	if (!good || pthread_atfork(NULL, NULL, in_child))
 		return SIM_NO_HOST_MEMORY;

@@ -79,7 +79,13 @@ struct sim_physical {
 };
 
 /* pre for all of these: sim_memory_lock is held. */
-bool device_files_open(const struct sim_config *config, bool small);
+/* False under qemu-user: pages cannot be mapped a second time without a descriptor. */
+bool device_maps_again(void);
+bool device_files_open(const struct sim_config *config, uint64_t host_bytes, bool small);
+/* Maps pages of a home, readable and writable, at another address. */
+bool device_show(char *where, char *pages, uint64_t bytes);
+/* Gives pages of a home back to the machine. Their bytes are 0 then. */
+void device_empty(char *pages, uint64_t bytes);
 /* If necessary, takes back unused memory of pools and evicts managed pages. */
 enum sim_status device_charge(int device, uint64_t bytes);
 /* The same in a signal handler, where nothing is freed: only managed pages make way. */
@@ -145,7 +151,7 @@ struct range { /* one reservation of addresses; never shares a granule with anot
 
 extern struct range *sim_ranges; /* newest first */
 
-bool va_open(int devices, bool small);
+bool va_open(int devices, uint64_t bytes);
 bool va_contains(uint64_t address);
 char *va_alias(uint64_t address, int device); /* pre: va_contains */
 bool va_of_alias(const void *pointer, uint64_t *address, int *device);

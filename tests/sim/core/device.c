@@ -5,6 +5,7 @@
  * The home has more addresses than the device has bytes, so fragments of free memory can always be
  * used. A real device has page tables for that. Only capacity is counted.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +19,8 @@ struct sim_context *sim_contexts;
 struct file {
 	struct space space;
 	char *home;
+	uint64_t bytes;
+	int descriptor; /* -1: none */
 };
 
 static struct file device_file[SIM_DEVICES], host_file;
@@ -73,12 +76,61 @@ uint64_t sim_next_id(void)
 
 /* -- capacity ---------------------------------------------------------------------------------- */
 
+/* Old size 0 of a shared mapping: the same pages again, elsewhere. */
+static bool map_again(char *where, char *pages, uint64_t bytes)
+{
+	return mremap(pages, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, where) != MAP_FAILED;
+}
+
+/* Where it cannot, a home is a file with a descriptor, which a program could see. */
+bool device_maps_again(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return false;
+	bool can = map_again(pages + page, pages, page);
+	munmap(pages, 2 * page);
+	return can;
+}
+
+/* Beyond the descriptors that programs count. */
+#define FIRST_DESCRIPTOR 500
+
+static int make_descriptor(uint64_t bytes)
+{
+	int made = memfd_create("sim-home", MFD_CLOEXEC);
+	int moved = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+
+	if (moved >= 0)
+		close(made);
+	made = moved >= 0 ? moved : made;
+	if (made < 0 || ftruncate(made, (off_t)bytes) == 0)
+		return made;
+	close(made);
+	return -1;
+}
+
+static bool file_map(struct file *file, uint64_t bytes, bool described)
+{
+	file->descriptor = described ? make_descriptor(bytes) : -1;
+	file->bytes = bytes;
+	file->home = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	                  MAP_SHARED | MAP_NORESERVE | (described ? 0 : MAP_ANONYMOUS), file->descriptor, 0);
+	if (file->home != MAP_FAILED)
+		return true;
+	if (file->descriptor >= 0)
+		close(file->descriptor);
+	return false;
+}
+
 static bool file_open(struct file *file, uint64_t bytes)
 {
+	const bool described = !device_maps_again();
+
 	do {
-		file->home = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (file->home != MAP_FAILED) {
+		if (file_map(file, bytes, described)) {
 			madvise(file->home, bytes, MADV_DONTDUMP);
 			return space_init(&file->space, (uint64_t)file->home, bytes);
 		}
@@ -87,7 +139,36 @@ static bool file_open(struct file *file, uint64_t bytes)
 	return false;
 }
 
-bool device_files_open(const struct sim_config *config, bool small)
+static const struct file *file_of(const char *pages)
+{
+	for (int i = 0; i < SIM_DEVICES; i++)
+		if (pages >= device_file[i].home && pages < device_file[i].home + device_file[i].bytes)
+			return &device_file[i];
+	return &host_file;
+}
+
+bool device_show(char *where, char *pages, uint64_t bytes)
+{
+	const struct file *file = file_of(pages);
+
+	if (file->descriptor < 0)
+		return map_again(where, pages, bytes);
+	return mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->descriptor,
+	            pages - file->home) != MAP_FAILED;
+}
+
+void device_empty(char *pages, uint64_t bytes)
+{
+	const struct file *file = file_of(pages);
+
+	if (file->descriptor < 0)
+		madvise(pages, bytes, MADV_REMOVE);
+	else
+		fallocate(file->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pages - file->home,
+		          (off_t)bytes);
+}
+
+bool device_files_open(const struct sim_config *config, uint64_t host_bytes, bool small)
 {
 	const uint64_t least = (uint64_t)32 << 30;
 
@@ -99,7 +180,7 @@ bool device_files_open(const struct sim_config *config, bool small)
 		if (!file_open(&device_file[i], home < least && !small ? least : round_up(home, SIM_GRANULE)))
 			return false;
 	}
-	return file_open(&host_file, small ? (uint64_t)128 << 30 : (uint64_t)2 << 40);
+	return file_open(&host_file, host_bytes);
 }
 
 static enum sim_status charge(int device, uint64_t bytes, bool may_free)
@@ -210,7 +291,7 @@ static void clear(const struct file *file, char *start, uint64_t bytes)
 	uint64_t offset = (uint64_t)(start - file->home);
 
 	if (file == &host_file || offset + bytes > KEPT || !clear_pages(start, bytes))
-		madvise(start, bytes, MADV_REMOVE);
+		device_empty(start, bytes);
 }
 
 void physical_drop(struct sim_physical *physical)

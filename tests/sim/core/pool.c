@@ -9,7 +9,7 @@
  * in cuda.h.
  */
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core_internal.h"
 
@@ -357,16 +357,17 @@ static void empty_pages(void *data)
 	const struct wipe *pages = data;
 
 	if (pages->bytes)
-		madvise(pages->start, pages->bytes, MADV_REMOVE);
+		device_empty(pages->start, pages->bytes);
 }
 
 static struct wipe pages_of(const struct leaving *leaving)
 {
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t start =
 	    (uint64_t)leaving->chunk->physical->home + leaving->block->start - leaving->chunk->address;
-	uint64_t end = (start + leaving->block->bytes) / 4096 * 4096;
+	uint64_t end = (start + leaving->block->bytes) / page * page;
 
-	start = round_up(start, 4096);
+	start = round_up(start, page);
 	return (struct wipe){(char *)start, end > start ? end - start : 0};
 }
 

@@ -24,9 +24,9 @@ static void *reserve_addresses(uint64_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-bool va_open(int devices, bool small)
+bool va_open(int devices, uint64_t bytes)
 {
-	uint64_t bytes = small ? (uint64_t)64 << 30 : (uint64_t)4 << 40, smallest = (uint64_t)8 << 30;
+	const uint64_t least = (uint64_t)8 << 30, smallest = bytes < least ? bytes : least;
 	char *start = NULL;
 
 	views = devices;
@@ -124,8 +124,7 @@ void va_give(struct range *range)
 bool va_show(char *where, const struct sim_physical *physical, uint64_t offset, uint64_t bytes,
              int protection)
 {
-	/* Old size 0 of a shared mapping: the same pages again, elsewhere. */
-	if (mremap(physical->home + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, where) == MAP_FAILED)
+	if (!device_show(where, physical->home + offset, bytes))
 		return false;
 	return protection == (PROT_READ | PROT_WRITE) || mprotect(where, bytes, protection) == 0;
 }

@@ -206,7 +206,8 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t si
 	ENTER(cuMemGetHandleForAddressRange, CONTEXT);
 	if (!handle || !size || handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (dptr % 4096 || size % 4096 || !is_on_one_device(dptr, size))
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	if (dptr % page || size % page || !is_on_one_device(dptr, size))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct ticket ticket = ticket_of(TICKET_RANGE, dptr);
 	ticket.bytes = size;
