@@ -16,9 +16,11 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 # The only list of needed packages, by their names in Debian 12.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev libcmocka-dev libcjson-dev libamdhip64-dev
 	libjs-dygraphs libncurses-dev scdoc)
-packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python3-jsonschema python3-pyte python3-yaml)
+packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish openmpi-bin python3-jsonschema python3-pyte python3-yaml)
 # The loader for a 32-bit program of the tests.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
+# Of one step: munge comes with a service, which Debian starts.
+packages_slurm=(munge slurm-client slurmctld slurmd)
 # scripts/aarch64 builds on x86-64 only.
 packages_aarch64=()
 [ "$(uname -m)" != x86_64 ] || packages_aarch64=(gcc-aarch64-linux-gnu)

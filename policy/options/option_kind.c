@@ -22,6 +22,7 @@ static const struct spill_kind kinds[] = {
     [SPILL_OPTION_BYTES] = {spill_put_bytes, spill_add_bytes, "size"},
     [SPILL_OPTION_RANGE] = {spill_put_range, spill_add_range, "1MiB..2GiB, 1MiB.., ..2GiB, size"},
     [SPILL_OPTION_DEVICES] = {spill_put_devices, spill_add_devices, "list of numbers"},
+    [SPILL_OPTION_RANKS] = {spill_put_ranks, spill_add_ranks, "list of 0, 8..15, 8.. or ..15"},
     [SPILL_OPTION_GLOB] = {spill_put_glob, spill_add_glob, "pattern"},
     [SPILL_OPTION_SYMBOL] = {spill_put_glob, spill_add_glob, "pattern"},
     [SPILL_OPTION_NAME] = {spill_put_glob, spill_add_glob, "pattern"},

@@ -1,6 +1,7 @@
 /*
  * Inside options/ and gen/: the kinds of values. A kind reads a value, writes it and has a
- * description. The table is in option_kind.c; option_amount.c and option_word.c have the functions.
+ * description. The table is in option_kind.c; option_amount.c, option_rank.c and option_word.c have the
+ * functions.
  */
 #ifndef SPILL_OPTION_KIND_H
 #define SPILL_OPTION_KIND_H
@@ -34,6 +35,9 @@ SPILL_KIND(node)
 SPILL_KIND(bytes)
 SPILL_KIND(range)
 SPILL_KIND(devices)
+
+/* option_rank.c */
+SPILL_KIND(ranks)
 
 /* option_word.c */
 SPILL_KIND(word)

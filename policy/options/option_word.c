@@ -225,7 +225,7 @@ static const char *bad_pattern(const char *value)
 	const char *percent = value;
 
 	while ((percent = strchr(percent, '%'))) {
-		if (!percent[1] || !strchr("hep%", percent[1]))
+		if (!percent[1] || !strchr("hepjt%", percent[1]))
 			return percent;
 		percent += 2;
 	}
@@ -253,7 +253,7 @@ int spill_put_path(const struct spill_option *row, void *field, const char *valu
 	else if (strlen(value) >= SPILL_PATH_MAX)
 		why = "the path is too long";
 	else if (wrong)
-		why = "a pattern knows only %h host, %e program, %p pid and %% for %";
+		why = "a pattern knows only %h host, %e program, %p pid, %j job, %t rank and %% for %";
 	return put_string(field, value, wrong ? wrong : value, why, error);
 }
 

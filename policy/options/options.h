@@ -34,6 +34,7 @@ enum spill_option_kind {
 	SPILL_OPTION_BYTES,   /* as SIZE; uint64_t. */
 	SPILL_OPTION_RANGE,   /* 1MiB..2GiB, 1MiB.., ..2GiB, or one size; two consecutive uint64_t. */
 	SPILL_OPTION_DEVICES, /* list of device numbers; uint32_t, a bit each. */
+	SPILL_OPTION_RANKS,   /* list of ranks and ranges, 0, 8..15, 32..; struct spill_rule_ranks. */
 	SPILL_OPTION_GLOB,    /* pattern (glob.h) of files or whole paths; char[SPILL_RULE_GLOB]. */
 	SPILL_OPTION_SYMBOL,  /* the same for names of functions */
 	SPILL_OPTION_NAME,    /* the same for names without a folder. */

@@ -129,12 +129,50 @@ static bool glob_covers(const char *earlier, const char *later)
 	return spill_glob(earlier, later);
 }
 
-bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_program)
+bool spill_rule_of_rank(const struct spill_rule *rule, const char *rank)
+{
+	const struct spill_rule_ranks *ranks = &rule->ranks;
+	uint64_t number = 0;
+
+	if (!(rule->set & SPILL_RULE_HAS_RANK))
+		return true;
+	if (!rank || !*rank || rank[strspn(rank, "0123456789")])
+		return false;
+	for (; *rank && number < SPILL_RULE_LAST_RANK; rank++)
+		number = number * 10 + (uint64_t)(*rank - '0');
+	for (unsigned i = 0; i < ranks->count; i++) {
+		if (ranks->range[i].first <= number &&
+		    (number <= ranks->range[i].last || ranks->range[i].last == SPILL_RULE_LAST_RANK))
+			return true;
+	}
+	return false;
+}
+
+/* Is the range within one of the list? Two ranges that touch are not joined: false if unsure. */
+static bool ranks_have(const struct spill_rule_ranks *ranks, struct spill_rank_range range)
+{
+	for (unsigned i = 0; i < ranks->count; i++) {
+		if (ranks->range[i].first <= range.first && range.last <= ranks->range[i].last)
+			return true;
+	}
+	return false;
+}
+
+static bool ranks_cover(const struct spill_rule_ranks *earlier, const struct spill_rule_ranks *later)
+{
+	for (unsigned i = 0; i < later->count; i++) {
+		if (!ranks_have(earlier, later->range[i]))
+			return false;
+	}
+	return true;
+}
+
+bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_process)
 {
 	unsigned keys = earlier->set & (SPILL_RULE_HAS_PLACE - 1);
 
-	if (same_program)
-		keys &= ~(unsigned)SPILL_RULE_HAS_PROGRAM;
+	if (same_process)
+		keys &= ~(unsigned)(SPILL_RULE_HAS_PROGRAM | SPILL_RULE_HAS_RANK);
 	if (keys & ~later->set)
 		return false;
 	if ((keys & SPILL_RULE_HAS_SIZE) && (later->least < earlier->least || earlier->most < later->most))
@@ -142,6 +180,8 @@ bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule
 	if ((keys & SPILL_RULE_HAS_DEVICE) && later->devices & ~earlier->devices)
 		return false;
 	if ((keys & SPILL_RULE_HAS_GROWTH) && earlier->growth != later->growth)
+		return false;
+	if ((keys & SPILL_RULE_HAS_RANK) && !ranks_cover(&earlier->ranks, &later->ranks))
 		return false;
 	return (!(keys & SPILL_RULE_HAS_API) || glob_covers(earlier->api, later->api)) &&
 	       (!(keys & SPILL_RULE_HAS_CALLER) || glob_covers(earlier->caller, later->caller)) &&

@@ -10,8 +10,8 @@
  * Matching has two parts. `api` and `caller` depend on the call site only: spill_rules_of compares
  * them once a site, and the result is kept as a mask of rules. `size`, `device` and `growth` are
  * compared for each request (spill_rule_find). That costs about a nanosecond a rule, and nothing
- * without rules. `program` is compared when the policy is loaded: rules for other programs are not
- * in the list.
+ * without rules. `program` and `rank` are compared when the policy is loaded: rules for other
+ * programs and ranks are not in the list.
  */
 #ifndef SPILL_RULE_H
 #define SPILL_RULE_H
@@ -42,18 +42,30 @@ enum spill_rule_key {
 	SPILL_RULE_HAS_CALLER = 1u << 2,
 	SPILL_RULE_HAS_DEVICE = 1u << 3,
 	SPILL_RULE_HAS_PROGRAM = 1u << 4,
-	SPILL_RULE_HAS_GROWTH = 1u << 5,
+	SPILL_RULE_HAS_RANK = 1u << 5,
+	SPILL_RULE_HAS_GROWTH = 1u << 6,
 	/* It acts by these. */
-	SPILL_RULE_HAS_PLACE = 1u << 6,
-	SPILL_RULE_HAS_OVER = 1u << 7,
-	SPILL_RULE_HAS_CAP = 1u << 8,
-	SPILL_RULE_HAS_PRIORITY = 1u << 9,
-	SPILL_RULE_HAS_PREFETCH = 1u << 10,
-	SPILL_RULE_HAS_HONEST = 1u << 11,
-	SPILL_RULE_HAS_PREFERRED = 1u << 12, /* managed.preferred */
-	SPILL_RULE_HAS_ACCESSED_BY = 1u << 13,
-	SPILL_RULE_HAS_READ_MOSTLY = 1u << 14,
-	SPILL_RULE_HAS_PREFETCH_BELOW = 1u << 15,
+	SPILL_RULE_HAS_PLACE = 1u << 7,
+	SPILL_RULE_HAS_OVER = 1u << 8,
+	SPILL_RULE_HAS_CAP = 1u << 9,
+	SPILL_RULE_HAS_PRIORITY = 1u << 10,
+	SPILL_RULE_HAS_PREFETCH = 1u << 11,
+	SPILL_RULE_HAS_HONEST = 1u << 12,
+	SPILL_RULE_HAS_PREFERRED = 1u << 13, /* managed.preferred */
+	SPILL_RULE_HAS_ACCESSED_BY = 1u << 14,
+	SPILL_RULE_HAS_READ_MOSTLY = 1u << 15,
+	SPILL_RULE_HAS_PREFETCH_BELOW = 1u << 16,
+};
+
+/* Ranks of a job, as ranges with both ends included; first <= last. */
+#define SPILL_RULE_RANKS 8
+#define SPILL_RULE_LAST_RANK UINT32_MAX /* `last` of a range without an end */
+
+struct spill_rule_ranks {
+	unsigned count;
+	struct spill_rank_range {
+		uint32_t first, last;
+	} range[SPILL_RULE_RANKS];
 };
 
 struct spill_rule {
@@ -66,6 +78,7 @@ struct spill_rule {
 	char api[SPILL_RULE_GLOB];
 	char caller[SPILL_RULE_GLOB];
 	char program[SPILL_RULE_GLOB];
+	struct spill_rule_ranks ranks;
 
 	enum spill_rule_place place;
 	/*
@@ -130,12 +143,18 @@ void spill_rules_index(struct spill_rules *rules);
 uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const char *caller);
 
 /*
+ * Does the rule hold in a process of this rank? The rank is as its launcher gave it; NULL or a text
+ * that is no number: no rule with `rank` holds.
+ */
+bool spill_rule_of_rank(const struct spill_rule *rule, const char *rank);
+
+/*
  * Does `earlier` match each request that `later` matches, so that `later` is never reached? False
- * if the patterns do not prove it. same_program: both hold for the program, whatever `program`
- * says.
+ * if the patterns do not prove it. same_process: both hold for the process, whatever `program` and
+ * `rank` say.
  */
 #define SPILL_RULE_NEVER "the rule is never reached: an earlier rule matches all of its requests, "
-bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_program);
+bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_process);
 
 /* The mask of all rules, for policies where no rule looks at the call site. */
 static inline uint64_t spill_rules_all(const struct spill_rules *rules)

@@ -9,12 +9,12 @@
 #include "rule.h"
 
 /* Bits of the keys by which a rule acts. It matches by the others. */
-#define SPILL_RULE_ACTS (~0u << 6)
-_Static_assert(SPILL_RULE_HAS_GROWTH << 1 == SPILL_RULE_HAS_PLACE && SPILL_RULE_HAS_PLACE == 1u << 6,
+#define SPILL_RULE_ACTS (~0u << 7)
+_Static_assert(SPILL_RULE_HAS_GROWTH << 1 == SPILL_RULE_HAS_PLACE && SPILL_RULE_HAS_PLACE == 1u << 7,
                "acts are the bits from that of place on");
 
 /* Room for any rule in one line. */
-#define SPILL_RULE_TEXT 1280
+#define SPILL_RULE_TEXT 1472
 
 struct spill_rule_option {
 	struct spill_option option;

@@ -11,42 +11,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ranks.h"
 #include "record.h"
 
 struct spill_record_device {
 	int device;
 	const char *name, *uuid, *pci, *memory; /* all but the name may be NULL: unknown */
 	uint64_t bytes;
-};
-
-/*
- * Variables with the rank of a process. The first ones, up to SLURM_PROCID, count all processes of
- * the job.
- */
-#define SPILL_RANKS(X) \
-	X(RANK, "RANK", "rank among all processes of the job, from torchrun and others") \
-	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same from Open MPI") \
-	X(PMIX_RANK, "PMIX_RANK", "the same from PMIx") \
-	X(PMI_RANK, "PMI_RANK", "the same from MPICH and Intel MPI") \
-	X(SLURM_PROCID, "SLURM_PROCID", "the same from Slurm") \
-	X(LOCAL_RANK, "LOCAL_RANK", "rank among the processes of this machine, from torchrun and others") \
-	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same from Open MPI") \
-	X(SLURM_LOCALID, "SLURM_LOCALID", "the same from Slurm") \
-	X(WORLD_SIZE, "WORLD_SIZE", "number of processes of the job, from torchrun and others") \
-	X(SLURM_JOB_ID, "SLURM_JOB_ID", "number of the job, from Slurm") \
-	X(SLURM_STEP_ID, "SLURM_STEP_ID", "number of its step")
-
-enum spill_rank {
-#define X(id, name, text) SPILL_RANK_##id,
-	// clang-format off
-	SPILL_RANKS(X)
-#undef X
-	SPILL_RANKS_COUNT
-	// clang-format on
-};
-
-struct spill_record_ranks {
-	const char *of[SPILL_RANKS_COUNT]; /* NULL: not set */
 };
 
 struct spill_record_option {

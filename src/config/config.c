@@ -3,6 +3,7 @@
 
 #include "config_load.h"
 #include "process.h"
+#include "process_ranks.h"
 #include "ini_file.h"
 #include "options.h"
 #include "record.h"
@@ -222,11 +223,12 @@ static void take_named_profile(const char *name)
 		take_profile(&load);
 }
 
-void spill_config_load_only(struct spill_config *config, const char *program, const char *path,
-                            const char *profile)
+void spill_config_load_only(struct spill_config *config, const char *program, const char *rank,
+                            const char *path, const char *profile)
 {
 	begin_load(config);
 	load.program = program;
+	load.rank = rank;
 	if (profile)
 		take_named_profile(profile);
 	else if (take_file(&load, path, NO_FILE))
@@ -239,6 +241,7 @@ void spill_config_load_only(struct spill_config *config, const char *program, co
 
 void spill_config_load(struct spill_config *config, const char *program)
 {
+	const struct spill_record_ranks ranks = spill_process_ranks();
 	char found[256];
 
 	begin_load(config);
@@ -247,6 +250,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 		program = found;
 	}
 	load.program = program;
+	load.rank = spill_ranks_rank(&ranks);
 	bool privileged = spill_load_privileged();
 	if (!privileged)
 		spill_load_environment(&load);

@@ -29,9 +29,9 @@ struct spill_config_file {
 
 struct spill_config {
 	struct spill_policy policy; /* policy.rules points to `rules` */
-	/* The rules for this program, in the order of sources, then of lines. */
+	/* The rules for this program and rank, in the order of sources, then of lines. */
 	struct spill_rules rules;
-	unsigned other_rules; /* rules for other programs, which have no effect here */
+	unsigned other_rules; /* rules for other programs and ranks, which have no effect here */
 	/* Effective options with their sources, then the rules as "rule NAME". */
 	unsigned option_count;
 	struct spill_log_option options[SPILL_OPTION_SLOTS + SPILL_RULES];
@@ -57,11 +57,11 @@ void spill_config_load(struct spill_config *config, const char *program);
 
 /*
  * The same from one source alone: a policy file, or a shipped profile by its name. The other one is
- * NULL. Options that the source does not set come from the profile that the file names, or are the
- * defaults.
+ * NULL. `rank` is that of the process in its job, or NULL. Options that the source does not set come
+ * from the profile that the file names, or are the defaults.
  */
-void spill_config_load_only(struct spill_config *config, const char *program, const char *path,
-                            const char *profile);
+void spill_config_load_only(struct spill_config *config, const char *program, const char *rank,
+                            const char *path, const char *profile);
 
 /*
  * True if SPILL=0 (or off, no, false) in the environment of an unprivileged program. Cheap, and

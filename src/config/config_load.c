@@ -200,7 +200,8 @@ void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
 	struct spill_load *load = user;
 	struct spill_rules *rules = &load->config->rules;
 
-	if ((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program)) {
+	if (((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program)) ||
+	    !spill_rule_of_rank(rule, load->rank)) {
 		load->config->other_rules++;
 		return;
 	}

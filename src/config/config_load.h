@@ -12,6 +12,7 @@
 struct spill_load {
 	struct spill_config *config;
 	const char *program;                  /* for [app NAME]. */
+	const char *rank;                     /* in its job; NULL: it has none. */
 	const char *file;                     /* the file being read. */
 	bool plain[SPILL_OPTION_SLOTS];       /* set by a plain section of that file. */
 	char source[SPILL_OPTION_SLOTS][512]; /* "": not set yet. */
@@ -40,7 +41,10 @@ void spill_load_environment(struct spill_load *load);
  */
 void spill_load_option(void *user, unsigned slot, const char *value, unsigned line, const char *app);
 
-/* Takes one rule of load->file, unless for another program or of a name in an earlier source. */
+/*
+ * Takes one rule of load->file, unless for another program or rank, or of a name in an earlier
+ * source.
+ */
 void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line);
 
 #endif

@@ -14,6 +14,7 @@
 #include "log_path.h"
 #include "log_queue.h"
 #include "process.h"
+#include "process_ranks.h"
 #include "scratch.h"
 #include "stderr.h"
 #include "text.h"
@@ -127,6 +128,18 @@ static const char *open_log_file(struct spill_log_path *found)
 }
 
 /*
+ * Does this process remove old logs? Of the ranks of a job the first one does, because all of them
+ * may have one home, and thousands would look through the same folder at once.
+ */
+static bool removes_logs(void)
+{
+	const struct spill_record_ranks ranks = spill_process_ranks();
+	const char *rank = spill_ranks_rank(&ranks);
+
+	return !rank || !strcmp(rank, "0");
+}
+
+/*
  * Opens the log's file and queues the start line. Removes old logs of the default folder. False if
  * there is no log; if that is a problem, one line on stderr names it. pre: locked
  */
@@ -156,7 +169,7 @@ static bool open_queue(const struct spill_policy *policy, const struct spill_log
 	spill_start_compose(&line, start, program);
 	spill_log_queue_begin(&queue, &line);
 	spill_log_queue_drain(&queue);
-	if (found.in_default)
+	if (found.in_default && removes_logs())
 		spill_log_keep(queue.name.path, &queue.file, policy->log_keep);
 	return true;
 }

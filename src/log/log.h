@@ -26,7 +26,7 @@ struct spill_log_device {
 /* An effective option and the source of its value ("default", "environment", "FILE:LINE"). */
 struct spill_log_option {
 	const char *name; /* "device.limit" */
-	char value[1280]; /* a rule has the longest value (rule_option.h) */
+	char value[1472]; /* a rule has the longest value (rule_option.h) */
 	char source[512];
 };
 

@@ -10,19 +10,33 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "process_ranks.h"
 #include "text.h"
 
-#define DEFAULT_NAME "%e-%p"
-
 /* Adds foreign text as one path component: it must not be "..", contain a slash, or be hidden. */
+static void add_bytes(struct spill_text *path, const char *name, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		bool bad = name[i] == '/' || (unsigned char)name[i] < 0x20 || (i == 0 && name[i] == '.');
+
+		spill_text_bytes(path, bad ? "_" : &name[i], 1);
+	}
+}
+
 static void add_component(struct spill_text *path, const char *name)
 {
-	if (name[0] == '.') {
-		spill_text_add(path, "_");
-		name++;
-	}
-	for (; *name; name++)
-		spill_text_bytes(path, *name == '/' || (unsigned char)*name < 0x20 ? "_" : name, 1);
+	add_bytes(path, name, strlen(name));
+}
+
+/* A value from the launcher, or `otherwise` if it set none. Cut: a file's name has 255 bytes. */
+static void add_rank(struct spill_text *path, const char *(*find)(const struct spill_record_ranks *ranks),
+                     const char *otherwise)
+{
+	const struct spill_record_ranks ranks = spill_process_ranks();
+	const char *value = find(&ranks);
+
+	value = value && value[0] ? value : otherwise;
+	add_bytes(path, value, strnlen(value, SPILL_RANK_BYTES));
 }
 
 /* False for an unknown letter after %. */
@@ -44,6 +58,12 @@ static bool expand_pattern(struct spill_text *path, const char *pattern, const c
 			break;
 		case 'p':
 			spill_text_number(path, (uint64_t)getpid());
+			break;
+		case 'j':
+			add_rank(path, spill_ranks_job, "nojob");
+			break;
+		case 't':
+			add_rank(path, spill_ranks_rank, "norank");
 			break;
 		case '%':
 			spill_text_add(path, "%");
@@ -158,6 +178,16 @@ static const char *begin_path(struct spill_log_path *found, struct spill_text *p
 	return pattern;
 }
 
+/* log_keep.c and `spill log PID` know the names by their end, -%p. */
+static const char *default_name(void)
+{
+	const struct spill_record_ranks ranks = spill_process_ranks();
+
+	if (!spill_ranks_rank(&ranks))
+		return "%e-%p";
+	return spill_ranks_job(&ranks) ? "%j-%h-%t-%e-%p" : "%h-%t-%e-%p";
+}
+
 static void add_name_in_folder(struct spill_text *path, const char *program, const char *suffix)
 {
 	struct stat folder;
@@ -167,7 +197,7 @@ static void add_name_in_folder(struct spill_text *path, const char *program, con
 		return;
 	if (!slash)
 		spill_text_add(path, "/");
-	expand_pattern(path, DEFAULT_NAME, program);
+	expand_pattern(path, default_name(), program);
 	spill_text_add(path, suffix);
 }
 
@@ -187,7 +217,7 @@ void spill_log_path_find(struct spill_log_path *found, const char *pattern, cons
 	else
 		understood = expand_pattern(&path, begin_path(found, &path, pattern), program);
 	if (!understood)
-		found->problem = "the path knows %h, %e, %p and %% only";
+		found->problem = "the path knows %h, %e, %p, %j, %t and %% only";
 	if (!found->problem)
 		add_name_in_folder(&path, program, suffix);
 	if (path.length >= path.size - 1)
@@ -221,21 +251,38 @@ static int make_folder(char *path, char *end)
 	return error;
 }
 
-int spill_log_path_make_folders(struct spill_log_path *found)
+static int make_folders_below(struct spill_log_path *found)
 {
-	char *last = NULL, *first = found->path + found->base + 1;
+	char *first = found->path + found->base + 1;
 
 	for (char *slash = strchr(first, '/'); slash; slash = strchr(slash + 1, '/')) {
 		int error = make_folder(found->path, slash);
 
 		if (error)
 			return error;
-		last = slash;
-	}
-	if (last && found->in_default) {
-		*last = '\0';
-		close_to_others(found->path);
-		*last = '/';
 	}
 	return 0;
+}
+
+/*
+ * Looks first: a mkdir that fails is still work for the server of a shared file system, and the
+ * ranks of a job begin all at once.
+ */
+int spill_log_path_make_folders(struct spill_log_path *found)
+{
+	char *last = strchr(found->path + found->base + 1, '/') ? strrchr(found->path, '/') : NULL;
+	int error = 0;
+
+	if (!last)
+		return 0;
+	*last = '\0';
+	if (!folder_exists(found->path)) {
+		*last = '/';
+		error = make_folders_below(found);
+		*last = '\0';
+	}
+	if (!error && found->in_default)
+		close_to_others(found->path);
+	*last = '/';
+	return error;
 }

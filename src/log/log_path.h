@@ -19,10 +19,13 @@ struct spill_log_path {
 #define SPILL_RECORDING_SUFFIX ".rec"
 
 /*
- * Expands `pattern`, and creates nothing. In it %h is the host, %e the program, %p the pid and %% a
- * percent sign. A leading ~/ is HOME. An existing folder, or a name that ends in /, gets the
- * default file name, %e-%p with `suffix`. "off" is no file. "" is the default folder,
+ * Expands `pattern`, and creates nothing. In it %h is the host, %e the program, %p the pid, %j the
+ * job, %t the rank and %% a percent sign. Without a job %j is "nojob", and without a rank %t is
+ * "norank". A leading ~/ is HOME. "off" is no file. "" is the default folder,
  * ${XDG_STATE_HOME:-~/.local/state}/spill.
+ *
+ * An existing folder, or a name that ends in /, gets the default file name with `suffix`: %e-%p. A
+ * process with a rank has the job's number if there is one, the host and the rank before it.
  *
  * A missing HOME is a problem, not a folder to create: users of daemons have such a HOME, and root
  * could create it. The same holds for the parent of XDG_STATE_HOME, unless that is below HOME. pre:

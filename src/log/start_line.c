@@ -11,6 +11,7 @@
 #include "json.h"
 #include "log.h"
 #include "process.h"
+#include "process_ranks.h"
 #include "record_read.h"
 #include "small_file.h"
 #include "text.h"
@@ -80,22 +81,19 @@ static void put_machine(struct spill_json *json)
 
 static void put_ranks(struct spill_json *json)
 {
-	static const char *const names[] = {
-#define X(id, name, text) name,
-	    SPILL_RANKS(X)
-#undef X
-	};
+	const struct spill_record_ranks ranks = spill_process_ranks();
 	bool any = false;
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = secure_getenv(names[i]);
+	for (unsigned i = 0; i < SPILL_RANKS_COUNT; i++) {
+		const char *value = ranks.of[i];
 
 		if (!value)
 			continue;
 		if (!any)
 			spill_json_object(spill_json_key(json, "rank"));
 		any = true;
-		spill_json_string_length(spill_json_key(json, names[i]), value, strnlen(value, 64));
+		spill_json_string_length(spill_json_key(json, spill_rank_variable((enum spill_rank)i)), value,
+		                         strnlen(value, SPILL_RANK_BYTES));
 	}
 	if (any)
 		spill_json_object_end(json);

@@ -14,6 +14,7 @@ import benchlib  # noqa: E402
 import table_decode  # noqa: E402
 import table_follow  # noqa: E402
 import table_llama  # noqa: E402
+import table_ranks  # noqa: E402
 
 STAND_IN = TOP / "tests/bench/stand_in"
 
@@ -183,6 +184,26 @@ class LlamaTurn(unittest.TestCase):
         short = [(attention, benchlib.MOVING, way) for attention in ("1", "0") for way in ("off", "on", "auto")]
         self.assertEqual(seen, [("1", None, None), ("0", None, None), "memory is taken", *short, "and given back"])
         self.assertNotIn("managed", benchlib.MOVING)
+
+
+class Ranks(unittest.TestCase):
+    def test_in_small(self):
+        """Whatever the figures are: each rank has a log, counts toward host.limit with the others, and is in the report."""
+        command = [sys.executable, str(TOP / "scripts/bench"), "--ranks", "6", "--rounds", "1"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("\n6 ranks alive at once: 6 files, ", done.stdout)
+        self.assertIn("; 0 of them count alone toward host.limit\n", done.stdout)
+        if "no strace here" not in done.stdout:
+            counted = [line for line in done.stdout.splitlines() if line.startswith("| rank 3, a folder that exists | ")]
+            names = next(line for line in done.stdout.splitlines() if line.startswith("| calls more than "))
+            self.assertEqual(len(counted), 1)
+            self.assertNotIn("sync", names)
+
+    def test_files_of_the_node_do_not_count(self):
+        for line, local in (('1 openat(AT_FDCWD</root>, "/proc/self/maps", O_RDONLY) = 3', True), ("1 write(200</dev/shm/spill-0>, 1) = 1", True),
+                            ('1 openat(AT_FDCWD</root>, "/home/proc/x", O_RDONLY) = 3</home/proc/x>', False)):
+            self.assertEqual(bool(table_ranks.LOCAL.search(line)), local)
 
 
 class InSmall(unittest.TestCase):

@@ -113,6 +113,15 @@ class Pages(unittest.TestCase):
         self.assertEqual(browser.value("document.documentElement.dataset.run"), "0")
         self.assertEqual(browser.complaints, [])
 
+    def test_a_rank_that_stands_out_can_be_chosen(self):
+        told = [pages["ranks"][1]["ranks"][name] for name in ("fullest", "held_up_most", "longest", "first_oom")]
+        self.assertEqual({each["run"] for each in told}, {0, 1})
+        for each in told:
+            self.opened("ranks")
+            browser.value(f"[...document.querySelectorAll('#all-runs button')].find((one) => one.textContent === {json.dumps(each['text'])}).click()")
+            self.assertEqual(browser.value("document.documentElement.dataset.run"), str(each["run"]))
+        self.assertEqual(browser.complaints, [])
+
     def test_the_sum_of_runs_is_at_least_each(self):
         self.opened("ranks")
         total = browser.value("({...document.querySelector('.chart.all').dataset})")

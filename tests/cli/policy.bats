@@ -56,7 +56,7 @@ rule small: size = ..2MiB; priority = hot  (p.conf:3)"
 	has_line "$PWD/config/spill/spill.conf:1: the rule is hidden by the rule of the same name, p.conf:3"
 	has_line "p.conf:3: the rule is never reached: an earlier rule matches all of its requests, p.conf:1"
 	has_not "rule his"
-	has_line "rules for other programs, by their key program: 1"
+	has_line "rules for other programs or ranks, by their keys program and rank: 1"
 	run "$spill" policy --for bc --json
 	has '"rules":[{"name":"all","source":"p.conf:1","keys":{"over":"split"}},{"name":"small","source":"p.conf:3","keys":{"size":"..2MiB","priority":"hot"}},{"name":"his","source":"'"$PWD"'/config/spill/spill.conf:4","keys":{"program":"b*","place":"host"}}],"hidden":["p.conf:3: the rule is never reached: an earlier rule matches all of its requests, p.conf:1","'"$PWD"'/config/spill/spill.conf:1: the rule is hidden by the rule of the same name, p.conf:3","'"$PWD"'/config/spill/spill.conf:4: the rule is never reached: an earlier rule matches all of its requests, p.conf:1"],"other_rules":0,"hints":[]}'
 	unset SPILL_POLICY

@@ -340,10 +340,70 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	       ([.sum | paths(numbers) as $at | getpath($at)] == [$sums[] as $at | [$runs[][] | select(.at == $at) | .value] | add])' report.json
 	run "$spill" report ranks
 	has_line "4 runs; their sum as if all had their peaks at once"
-	[[ ${lines[2]} == "  0     exit "*" ranks/b20-1.jsonl" ]]
-	[[ ${lines[5]} == "  10    exit "*" ranks/b10-1.jsonl" ]]
-	[[ ${lines[6]} == "  sum "* ]]
+	grep -E '^  [0-9]+ .*\.jsonl$|^  sum ' <<<"$output" >rows
+	[ "$(sed -E 's/^  ([0-9a-z]+) .* /\1 /' rows | head -4 | paste -sd ' ')" = \
+		"0 ranks/b20-1.jsonl 1 ranks/b19-1.jsonl 2 ranks/b18-1.jsonl 10 ranks/b10-1.jsonl" ]
+	[[ $(tail -1 rows) == "  sum "* ]]
 	[ "$(grep -c 'rank [0-9]*) on node7' <<<"$output")" -eq 4 ]
+}
+
+# A log as that of a rank: rank LOG RANK HOST TIME [JOB]
+rank() {
+	sed "1s/\"host\":\"node7\"/\"host\":\"$3\",\"rank\":{\"RANK\":\"$2\"${5:+,\"SLURM_JOB_ID\":\"$5\"}}/
+		1s/\"time\":\"[^\"]*\"/\"time\":\"2026-11-21T$4Z\"/" "$1"
+}
+
+@test "the ranks that stand out come first: fullest, held up by moves, longest, first out of memory" {
+	mkdir ranks
+	rank "$data/moves.jsonl" 0 node7 03:50:51.123456 17 >ranks/a.jsonl
+	rank "$data/run.jsonl" 1 node7 03:50:52.123456 17 >ranks/b.jsonl
+	rank "$data/run.jsonl" 2 node8 03:50:51.623456 17 >ranks/c.jsonl
+	rank "$data/fit.jsonl" 10 node8 03:50:51.123456 17 >ranks/d.jsonl
+	run "$spill" report ranks
+	ends_with 1
+	[ "${lines[0]}" = "4 runs on 2 hosts; their sum as if all had their peaks at once" ]
+	[ "${lines[1]}" = "  fullest        rank 10 of job 17 on node8: 41.48 GiB wanted at once on device 1, 260 % of it" ]
+	[ "${lines[2]}" = "  held up most   rank 0 of job 17 on node7: 0.50 s by moves, of a run of 4.0 s" ]
+	[ "${lines[3]}" = "  longest run    rank 1 of job 17 on node7: 15.0 s" ]
+	[ "${lines[4]}" = "  first oom      rank 10 of job 17 on node8: 6.0 s after the first rank began" ]
+	[[ ${lines[5]} == "  rank  ended "* ]]
+	json ranks >report.json || [ $? -eq 1 ]
+	[ "$(jq -c '[.runs[] | [.rank, .job, .begin]]' report.json)" = '[["0","17",0],["1","17",1],["2","17",0.5],["10","17",0]]' ]
+	[ "$(jq -c '.ranks | [.fullest.run, .held_up_most.run, .longest.run, .first_oom.run]' report.json)" = '[3,0,1,3]' ]
+	[ "$(jq -c '.ranks.hosts' report.json)" = '[{"host":"node7","runs":2,"clock_ahead_us":0},{"host":"node8","runs":2,"clock_ahead_us":0}]' ]
+	# Runs that are no ranks are not compared.
+	run "$spill" report "$data/run.jsonl" ranks/a.jsonl
+	has_not "longest run"
+	[ "$(json "$data/run.jsonl" ranks/a.jsonl | jq -c .ranks)" = null ]
+}
+
+# Of two ranks on node7 at 03:50:51 and two on node8 at the time: seconds that node8's clock is taken to be ahead, and the begins.
+clock() {
+	mkdir -p ranks
+	rank "${LOG:-$data/moves.jsonl}" 0 node7 03:50:51.000000 "${JOB-17}" >ranks/a.jsonl
+	rank "${LOG:-$data/moves.jsonl}" 1 node7 03:50:52.000000 "${JOB-17}" >ranks/b.jsonl
+	rank "$data/moves.jsonl" 2 node8 "$1" "${JOB-17}" >ranks/c.jsonl
+	rank "$data/moves.jsonl" "${RANK:-3}" node8 "$1" "${JOB-17}" >ranks/d.jsonl
+	json ranks | jq -c '[.ranks.hosts[1].clock_ahead_us / 1e6, (.runs | sort_by(.log)[] | .begin)]'
+}
+
+@test "a host's clock is taken to be wrong only if its ranks began and ended as far apart" {
+	[ "$(clock 04:50:52.500000)" = '[3600.5,0,1,1,1]' ]
+	run "$spill" report ranks
+	has_line "  clock          node8 is taken to be 3600.5 s ahead: its ranks began and ended that much later than the first rank"
+	[ "$(clock 02:50:52.500000)" = '[-3599.5,0,1,1,1]' ]
+	run "$spill" report ranks
+	has_line "  clock          node8 is taken to be 3599.5 s behind: its ranks began and ended that much earlier than the first rank"
+	# A launch may take so long.
+	[ "$(clock 03:51:52.000000)" = '[0,0,1,61,61]' ]
+	run "$spill" report ranks
+	has_not "  clock  "
+	# They came later, and ended with the others.
+	sed 's/"t":4.0/"t":3604.0/' "$data/moves.jsonl" >long.jsonl
+	[ "$(LOG=long.jsonl clock 04:50:52.500000)" = '[0,0,1,3601.5,3601.5]' ]
+	# A job without a name, or a rank that is there twice: these may be launches one after the other.
+	[ "$(JOB='' clock 04:50:52.500000)" = '[0,0,1,3601.5,3601.5]' ]
+	[ "$(RANK=1 clock 04:50:52.500000)" = '[0,0,1,3601.5,3601.5]' ]
 }
 
 @test "a folder of runs without ranks: by name, numbers as numbers" {
@@ -486,7 +546,10 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	python3 -c 'import jsonschema' 2>/dev/null || skip "no python3-jsonschema here"
 	schema=$BATS_TEST_DIRNAME/../../docs/report.schema.json
 	with_function >function.jsonl
-	for log in "$data"/{run,moves,killed,dropped,fit}.jsonl function.jsonl; do
+	mkdir ranks
+	rank "$data/moves.jsonl" 0 node7 03:50:51.123456 17 >ranks/a.jsonl
+	rank "$data/run.jsonl" 1 node8 04:50:51.123456 17 >ranks/b.jsonl
+	for log in "$data"/{run,moves,killed,dropped,fit}.jsonl function.jsonl ranks; do
 		json "$log" >report.json 2>/dev/null || [ $? -eq 1 ]
 		python3 -W ignore -c 'import json, sys, jsonschema
 schema, report = (json.load(open(name)) for name in sys.argv[1:])
@@ -503,6 +566,10 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	done
 	with_function >function.jsonl
 	json function.jsonl >>all.json || [ $? -eq 1 ]
+	mkdir ranks
+	rank "$data/moves.jsonl" 0 node7 03:50:51.123456 17 >ranks/a.jsonl
+	rank "$data/run.jsonl" 1 node8 03:50:51.123456 17 >ranks/b.jsonl
+	json ranks >>all.json || [ $? -eq 1 ]
 	described report all.json
 }
 

@@ -54,6 +54,18 @@ data() { page_data <page.html | jq "$@"; }
 	[ "$(data -c '[.stories[].args[0]]')" = '["second","first"]' ]
 }
 
+@test "ranks of two hosts on one clock, and those that stand out" {
+	local at
+	mkdir ranks
+	for at in 0:node7:03 1:node8:04; do
+		jq -c --arg rank "${at%%:*}" --arg host "${at:2:5}" --arg hour "${at##*:}" 'if .kind == "start" then
+			.rank = {RANK: $rank, SLURM_JOB_ID: "17"} | .host = $host | .time = "2026-11-21T\($hour):50:51.000000Z" else . end' \
+			"$data/moves.jsonl" >"ranks/$at.jsonl"
+	done
+	same ranks
+	[ "$(data -c '[.runs[].begin, .ranks.hosts[1].clock_ahead_us, .ranks.held_up_most.run]')" = '[0,0,3600000000,0]' ]
+}
+
 @test "a run that has only begun, and an empty file" {
 	head -n 1 "$data/run.jsonl" >begun.jsonl
 	same begun.jsonl

@@ -1,11 +1,13 @@
 """Stands in for docker, podman and Kubernetes where there are none: starts the sample program with what a container of the recipe
 would have of libspill, its variables and mounts, paths translated to this machine's. What does not go together is an error.
 usage: container.py run OPTION… IMAGE [ARG…]     as docker's and podman's own
-       container.py pod FILE.yaml                a Pod: its init containers first, then each container
+       container.py pod FILE.yaml                a Pod, or each Pod of a Job or PyTorchJob: its init containers first, then each container
 SAMPLE: the sample program's command.
 """
+import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -80,15 +82,26 @@ def pod_container(spec, volumes):
     return container
 
 
-def pod(path):
-    import yaml  # only here: not every machine has it
+def quantity(text):
+    """Bytes of a quantity of Kubernetes, 48Gi, or of an option of ours, 48GiB."""
+    number, unit = re.fullmatch(r"(\d+)([KMGT]i)B?", text).groups()
+    return int(number) << 10 * (1 + "KMGT".index(unit[0]))
 
-    document = yaml.safe_load(pathlib.Path(path).read_text())
-    if (document["apiVersion"], document["kind"]) != ("v1", "Pod"):
-        raise Wrong("this is no Pod")
-    if "ld.so.preload" in str(document) or "hostPath" in str(document):
+
+def check_memory(container):
+    """The request is the limit, and host.limit leaves room for the program."""
+    requests, limits = (container["resources"][kind] for kind in ("requests", "limits"))
+    if not any(name.endswith("/gpu") for name in limits):
+        raise Wrong(f"{container['name']} has no GPU")
+    host_limit, = [item["value"] for item in container["env"] if item["name"] == "SPILL_HOST_LIMIT"]
+    if requests["memory"] != limits["memory"] or quantity(host_limit) >= quantity(limits["memory"]):
+        raise Wrong(f"{container['name']}: {requests['memory']} requested, {limits['memory']} at most, {host_limit} of it for what spills")
+
+
+def run_pod(spec, variables):
+    """Its init containers first, then each container, with what a controller would set for the Pod."""
+    if "hostPath" in str(spec):
         raise Wrong("the node's own files are not to be used")
-    spec = document["spec"]
     with tempfile.TemporaryDirectory() as folder:
         volumes = {}
         for volume in spec["volumes"]:
@@ -101,10 +114,37 @@ def pod(path):
             command = [container.here(word) if word.startswith("/") else word for word in one["command"]]
             subprocess.run(command, check=True)
         for one in spec["containers"]:
-            limits = one["resources"]["limits"]
-            if not any(name.endswith("/gpu") for name in limits) or "memory" not in limits:
-                raise Wrong(f"{one['name']} has no GPU, or no memory for what spills")
-            pod_container(one, volumes).run()
+            check_memory(one)
+            container = pod_container(one, volumes)
+            container.environment |= variables
+            container.run()
+
+
+def pods(document):
+    """(spec, variables) of each Pod that the document's controller makes."""
+    kind, spec = document["kind"], document["spec"]
+    if kind == "Pod":
+        return [(spec, {})]
+    if kind == "Job":
+        return [(spec["template"]["spec"], {"JOB_COMPLETION_INDEX": str(index)} if spec["completionMode"] == "Indexed" else {})
+                for index in range(spec["completions"])]
+    # The operator's own variables; the first Master is rank 0.
+    replicas = [group["template"]["spec"] for name in ("Master", "Worker") for group in [spec["pytorchReplicaSpecs"][name]]
+                for _ in range(group["replicas"])]
+    return [(one, {"RANK": str(rank), "WORLD_SIZE": str(len(replicas))}) for rank, one in enumerate(replicas)]
+
+
+def pod(path):
+    import jsonschema  # only here: not every machine has these
+    import yaml
+
+    document = yaml.safe_load(pathlib.Path(path).read_text())
+    schema = json.loads(pathlib.Path(__file__).with_name("kubernetes.schema.json").read_text())
+    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
+    if error:
+        raise Wrong(f"no Pod, Job or PyTorchJob: {error.json_path}: {error.message}")
+    for spec, variables in pods(document):
+        run_pod(spec, variables)
 
 
 try:

@@ -293,6 +293,13 @@ class Matching(RulesCase):
             with self.subTest(glob):
                 self.assertEqual(self.hosts(f"program = {glob}", "retain:0 alloc:a:4m"), [expected])
 
+    def test_rank(self):
+        """By any launcher's variable. What has no rank is in no rule of ranks."""
+        for variables, expected in (({"SLURM_PROCID": "0"}, True), ({"OMPI_COMM_WORLD_RANK": "12"}, True), ({"RANK": "7"}, False),
+                                    ({"RANK": "1", "SLURM_PROCID": "0"}, False), ({}, False)):
+            with self.subTest(variables):
+                self.assertEqual(self.hosts("rank = 0, 8..15", "retain:0 alloc:a:4m", **variables), [expected])
+
     def test_growth(self):
         """Each 1 MiB larger than the last, from one call site; the third makes a run. The same size again ends it."""
         growing = "retain:0 " + " ".join(f"alloc:{letter}:{size}m" for letter, size in zip("abcde", (4, 5, 6, 7, 7)))

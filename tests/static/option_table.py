@@ -33,7 +33,7 @@ rules = strings(rf"\bRULE\({STRING},\s*(\w+),\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{
 # A value that is not the default, by kind; with a number of the row's own, so that two rows with one field are seen.
 OTHER = {"SIZE": "{}MiB", "SHARE": "{}MiB", "LIMIT": "{}MiB", "PERCENT": "{}%", "CHUNK": "{}MiB",
          "TIME": "{}us", "NUMBER": "{}", "CHAIN": "host, split", "PATH": "/tmp/option-table/%e",
-         "BYTES": "{}MiB", "RANGE": "{}MiB..", "GLOB": "a{}*", "SYMBOL": "a{}*", "NAME": "*", "DEVICES": "{}", "NODE": "{}"}
+         "BYTES": "{}MiB", "RANGE": "{}MiB..", "GLOB": "a{}*", "SYMBOL": "a{}*", "NAME": "*", "DEVICES": "{}", "RANKS": "0, {}..", "NODE": "{}"}
 
 
 def complain(what):
@@ -47,8 +47,8 @@ def expect(truth, what):
 
 
 def run(*arguments, **variables):
-    """From an empty home and environment: exit status, standard output."""
-    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], **variables}
+    """From an empty home and environment, as rank 0 of a job: exit status, standard output."""
+    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "RANK": "0", **variables}
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
         if name in os.environ:
             environment[name] = os.environ[name]

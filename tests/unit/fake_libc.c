@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +75,7 @@ FAKE(ssize_t, read, (int fd, void *to, size_t size), -1, ((int)a[0], (void *)a[1
      (long)to, (long)size)
 FAKE(ssize_t, write, (int fd, const void *from, size_t size), -1,
      ((int)a[0], (const void *)a[1], (size_t)a[2]), fd, (long)from, (long)size)
+FAKE(int, mkdir, (const char *path, mode_t mode), -1, ((const char *)a[0], (mode_t)a[1]), (long)path, mode)
 FAKE(ssize_t, readlinkat, (int folder, const char *name, char *to, size_t size), -1,
      ((int)a[0], (const char *)a[1], (char *)a[2], (size_t)a[3]), folder, (long)name, (long)to, (long)size)
 FAKE(void *, mmap64, (void *at, size_t size, int protection, int flags, int fd, off_t offset),

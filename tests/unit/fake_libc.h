@@ -27,6 +27,7 @@
 	X(fallocate64) \
 	X(fcntl64) \
 	X(flock) \
+	X(mkdir) \
 	X(poll) \
 	X(syscall) \
 	X(getauxval) \

@@ -122,23 +122,23 @@ TEST(one_source_alone)
 	write_file("xdg/spill/spill.conf", "[host]\nlimit = 1GiB\n");
 	write_file("one.conf", "[device]\nreserve = 1MiB\n[app prog]\ndevice.reserve = 2MiB\n"
 	                       "[rule a]\nprogram = other\nplace = host\n[rule b]\nplace = split\n");
-	spill_config_load_only(&config, "prog", "one.conf", NULL);
+	spill_config_load_only(&config, "prog", NULL, "one.conf", NULL);
 	assert_fine();
 	assert_string_equal(source("device.limit"), "default");
 	assert_string_equal(source("host.limit"), "default");
 	assert_string_equal(value("device.reserve"), "2MiB");
 	assert_int_equal(config.rules.count, 1);
 	assert_ptr_equal(config.policy.rules, &config.rules);
-	spill_config_load_only(&config, "prog", NULL, "moe-experts");
+	spill_config_load_only(&config, "prog", NULL, NULL, "moe-experts");
 	assert_fine();
 	assert_string_equal(source("device.limit"), "default");
 	assert_true(config.rules.count > 0);
-	spill_config_load_only(&config, "prog", NULL, "moe-expert");
+	spill_config_load_only(&config, "prog", NULL, NULL, "moe-expert");
 	assert_problem("moe-experts");
-	spill_config_load_only(&config, "prog", "none.conf", NULL);
+	spill_config_load_only(&config, "prog", NULL, "none.conf", NULL);
 	assert_problem("none.conf: no such file");
 	write_file("bad.conf", "[host]\nlimits = 1GiB\n");
-	spill_config_load_only(&config, "prog", "bad.conf", NULL);
+	spill_config_load_only(&config, "prog", NULL, "bad.conf", NULL);
 	assert_problem("bad.conf:2:1: ");
 }
 
@@ -278,6 +278,29 @@ TEST(rules)
 	assert_string_equal(rule_names(), "a b c ");
 	assert_string_equal(config.hidden, "named.conf:4: " SPILL_RULE_NEVER "named.conf:1\n"
 	                                   "etc.conf:1: " SPILL_RULE_NEVER "named.conf:1");
+}
+
+/* Of the process's own rank; the command replays a log by the rank that is in it. */
+TEST(rules_of_a_rank)
+{
+	write_file("named.conf", "[rule first]\nrank = 0\nplace = host\n[rule rest]\nrank = 1..\ncap = 1\n"
+	                         "[rule all]\ncap = 2\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	load();
+	assert_string_equal(rule_names(), "all ");
+	assert_int_equal(config.other_rules, 2);
+	setenv("SLURM_PROCID", "0", 1);
+	load();
+	assert_string_equal(rule_names(), "first all ");
+	assert_string_equal(config.hidden, "named.conf:7: " SPILL_RULE_NEVER "named.conf:1");
+	setenv("RANK", "3", 1); /* torchrun's in a task of Slurm's */
+	load();
+	assert_string_equal(rule_names(), "rest all ");
+	assert_string_equal(value("rule rest"), "rank = 1..; cap = 1");
+	spill_config_load_only(&config, "prog", "0", "named.conf", NULL);
+	assert_string_equal(rule_names(), "first all ");
+	spill_config_load_only(&config, "prog", NULL, "named.conf", NULL);
+	assert_string_equal(rule_names(), "all ");
 }
 
 /* After a problem there are none, whatever was read before it; and none is no list to look into. */

@@ -77,10 +77,22 @@ CHILD_TEST(start_line_says_who_and_what)
 /* All that say which part of a job it is; of one that somebody made long, the beginning. */
 CHILD_TEST(which_part_of_a_job_it_is)
 {
-	static const char *const names[] = {
-	    "RANK",         "OMPI_COMM_WORLD_RANK",       "PMIX_RANK",     "PMI_RANK",   "SLURM_PROCID",
-	    "LOCAL_RANK",   "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "WORLD_SIZE", "SLURM_JOB_ID",
-	    "SLURM_STEP_ID"};
+	static const char *const names[] = {"RANK",
+	                                    "OMPI_COMM_WORLD_RANK",
+	                                    "PMIX_RANK",
+	                                    "PMI_RANK",
+	                                    "SLURM_PROCID",
+	                                    "LOCAL_RANK",
+	                                    "OMPI_COMM_WORLD_LOCAL_RANK",
+	                                    "SLURM_LOCALID",
+	                                    "WORLD_SIZE",
+	                                    "SLURM_JOB_ID",
+	                                    "PBS_JOBID",
+	                                    "LSB_JOBID",
+	                                    "TORCHELASTIC_RUN_ID",
+	                                    "PMIX_NAMESPACE",
+	                                    "JOB_COMPLETION_INDEX",
+	                                    "SLURM_STEP_ID"};
 	const unsigned count = sizeof(names) / sizeof(names[0]);
 	char value[100];
 	const cJSON *rank;

@@ -363,6 +363,38 @@ static void start_elsewhere_body(void)
 	CHECK(there("mine/old-1.jsonl"));
 }
 
+static void start_as_rank_body(const char *rank, bool tidies)
+{
+	char path[256];
+
+	CHECK(setenv("XDG_STATE_HOME", in_folder("state"), 1) == 0 && setenv("RANK", rank, 1) == 0);
+	CHECK((mkdir(in_folder("state"), 0700) == 0 && mkdir(in_folder("state/spill"), 0700) == 0) ||
+	      errno == EEXIST);
+	make_ended("state/spill/old-1.jsonl", 100);
+	open_log_at("");
+	CHECK(spill_log_active());
+	snprintf(path, sizeof(path), "-%s-", rank);
+	CHECK(strstr(spill_log_path(), path));
+	CHECK(there("state/spill/old-1.jsonl") == !tidies);
+}
+
+static void start_as_first_rank_body(void)
+{
+	start_as_rank_body("0", true);
+}
+
+static void start_as_other_rank_body(void)
+{
+	start_as_rank_body("10", false);
+}
+
+/* Of thousands of ranks with one home, one looks through the folder. */
+TEST(of_ranks_the_first_tidies)
+{
+	in_child(start_as_first_rank_body);
+	in_child(start_as_other_rank_body);
+}
+
 /* The policy of logtest.c keeps none. */
 TEST(only_the_default_folder_is_tidied)
 {

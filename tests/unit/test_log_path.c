@@ -1,10 +1,12 @@
 /* Where the log is, and what of the program's arguments may be in it. */
+#include "fake_libc.h"
 #include "logtest.h"
 
 #include <errno.h>
 #include <sys/utsname.h>
 
 #include "log_path.h"
+#include "process_ranks.h"
 #include "start_line.h"
 
 static struct spill_log_path found;
@@ -140,6 +142,25 @@ TEST(what_is_below_a_home_is_made)
 	unsetenv("XDG_STATE_HOME");
 }
 
+/* Thousands of ranks begin at once: a mkdir is work for the server of a shared file system, also if the folder exists. */
+TEST(a_folder_that_exists_is_not_made_again)
+{
+	spill_log_path_find(&found, in_folder("once/more/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
+	fake_libc_fail(FAKE_mkdir, 0, 0, 0);
+	assert_true(made());
+	assert_true(fake_libc[FAKE_mkdir].calls > 0);
+	fake_libc_fail(FAKE_mkdir, 0, 0, 0);
+	assert_true(made());
+	assert_int_equal(fake_libc[FAKE_mkdir].calls, 0);
+	home("shared");
+	unsetenv("XDG_STATE_HOME");
+	spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
+	assert_true(made());
+	fake_libc_fail(FAKE_mkdir, 0, 0, 0);
+	assert_true(made());
+	assert_int_equal(fake_libc[FAKE_mkdir].calls, 0);
+}
+
 TEST(a_folder_holds_the_default_name)
 {
 	char expected[256];
@@ -150,6 +171,67 @@ TEST(a_folder_holds_the_default_name)
 	path_is(in_folder(""), "prog", expected);
 	snprintf(expected, sizeof(expected), "%s/new/prog-%d.jsonl", folder, getpid());
 	path_is(in_folder("new/"), "prog", expected);
+}
+
+static void clear_ranks(void)
+{
+	for (unsigned i = 0; i < SPILL_RANKS_COUNT; i++)
+		unsetenv(spill_rank_variable((enum spill_rank)i));
+}
+
+/* Each launcher's variables, as it sets them. */
+TEST(ranks_of_a_job)
+{
+	char expected[512];
+
+	clear_ranks();
+	path_is("/x/%j-%t", "prog", "/x/nojob-norank");
+	setenv("SLURM_PROCID", "3", 1);
+	setenv("SLURM_JOB_ID", "17", 1);
+	path_is("/x/%j-%t", "prog", "/x/17-3");
+	/* torchrun, once on each node by srun */
+	setenv("RANK", "25", 1);
+	setenv("TORCHELASTIC_RUN_ID", "none", 1);
+	path_is("/x/%j-%t", "prog", "/x/17-25");
+	clear_ranks();
+	setenv("RANK", "2", 1);
+	setenv("TORCHELASTIC_RUN_ID", "none", 1);
+	path_is("/x/%j-%t", "prog", "/x/nojob-2");
+	setenv("TORCHELASTIC_RUN_ID", "llama/70b", 1);
+	path_is("/x/%j-%t", "prog", "/x/llama_70b-2");
+	clear_ranks();
+	setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+	setenv("PMIX_NAMESPACE", "2949382145", 1);
+	path_is("/x/%j-%t", "prog", "/x/2949382145-1");
+	clear_ranks();
+	setenv("PMI_RANK", "../1", 1);
+	setenv("PBS_JOBID", "", 1);
+	path_is("/x/%j-%t", "prog", "/x/nojob-_._1");
+	/* Not longer than a file's name may be. */
+	setenv("PBS_JOBID", "123456789012345678901234567890123456789012345678901234567890123456789", 1);
+	snprintf(expected, sizeof(expected), "/x/%.64s", getenv("PBS_JOBID"));
+	path_is("/x/%j", "prog", expected);
+	clear_ranks();
+}
+
+TEST(a_folder_holds_a_log_per_rank)
+{
+	struct utsname system;
+	char expected[1024];
+
+	clear_ranks();
+	uname(&system);
+	setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+	snprintf(expected, sizeof(expected), "%s/%s-1-prog-%d.jsonl", folder, system.nodename, getpid());
+	path_is(folder, "prog", expected);
+	setenv("SLURM_JOB_ID", "17", 1);
+	snprintf(expected, sizeof(expected), "%s/17-%s-1-prog-%d.jsonl", folder, system.nodename, getpid());
+	path_is(folder, "prog", expected);
+	/* A job's own helpers have no rank. */
+	unsetenv("OMPI_COMM_WORLD_RANK");
+	snprintf(expected, sizeof(expected), "%s/prog-%d.jsonl", folder, getpid());
+	path_is(folder, "prog", expected);
+	clear_ranks();
 }
 
 /* A program chooses its own name. */

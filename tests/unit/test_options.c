@@ -423,6 +423,11 @@ TEST(rule_values)
 	rule_takes("device", "31", "31");
 	rule_takes("device", "2,0 , 31", "0, 2, 31");
 	rule_takes("program", "llama-*", "llama-*");
+	rule_takes("rank", "0", "0");
+	rule_takes("rank", "7 ,0..3, 10000..", "7, 0..3, 10000..");
+	rule_takes("rank", "..3, 4..4", "0..3, 4");
+	rule_takes("rank", "0..", "0..");
+	rule_takes("rank", "999999999,1,2,3,4,5,6,7", "999999999, 1, 2, 3, 4, 5, 6, 7");
 	rule_takes("growth", "yes", "yes");
 	rule_takes("growth", "no", "no");
 	rule_takes("place", "device", "device");
@@ -500,6 +505,15 @@ TEST(bad_rule_values)
 	rule_refuses("device", "all", 0, "bad device number 'all'");
 	rule_refuses("device", "1, 0, 1", 6, "'1' is in the list twice");
 	rule_refuses("device", "32", 0, "out of range: 0 to 31");
+	rule_refuses("rank", "", 0, "bad rank ''");
+	rule_refuses("rank", "0,", 2, "bad rank ''");
+	rule_refuses("rank", "0, ..", 3, "bad rank '..': write 0, 8..15, 8.. or ..15");
+	rule_refuses("rank", "1..2..3", 0, "bad rank '1..2..3'");
+	rule_refuses("rank", "0, -1", 3, "bad rank '-1'");
+	rule_refuses("rank", "0-3", 0, "bad rank '0-3'");
+	rule_refuses("rank", "0, 3..2", 3, "the first rank is more than the last");
+	rule_refuses("rank", "1000000000", 0, "bad rank");
+	rule_refuses("rank", "0,1,2,3,4,5,6,7,8", 16, "at most 8 ranks");
 	rule_refuses("api", "", 0, "a pattern is missing");
 	rule_refuses("program", "/bin/x", 0, "a program's name has no folder");
 	rule_refuses("growth", "on", 0, "one of yes, no");
@@ -533,7 +547,7 @@ TEST(rule_rows)
 		rule.set = bit;
 		assert_int_equal(spill_rule_check(&rule, &error), bit >= SPILL_RULE_HAS_PLACE);
 	}
-	assert_int_equal(bits, 0xffff);
+	assert_int_equal(bits, 0x1ffff);
 	memset(pattern, 'a', sizeof(pattern));
 	pattern[SPILL_RULE_GLOB - 1] = '\0';
 	memset(&rule, 0, sizeof(rule));

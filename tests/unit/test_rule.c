@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rule.h"
+#include "rule_option.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GGML "/usr/lib/libggml-cuda.so"
@@ -424,6 +425,53 @@ TEST(a_rule_covers_what_matches_no_more)
 	assert_false(covers("cuMem*", "cu*"));
 	/* Any file is any path. */
 	assert_true(covers("*", "/lib/*"));
+}
+
+static struct spill_rule of_ranks(const char *value)
+{
+	struct spill_rule rule = {.set = 0};
+	struct spill_error error;
+	int row = spill_rule_option_find("rank", &error);
+
+	assert_int_equal(spill_rule_option_put(&rule, (unsigned)row, value, &error), 0);
+	return rule;
+}
+
+TEST(a_rule_holds_for_ranks)
+{
+	const struct spill_rule any = {.set = 0}, some = of_ranks("0, 8..15, 4000000.."),
+	                        low = of_ranks("..2");
+
+	assert_true(spill_rule_of_rank(&any, NULL));
+	assert_true(spill_rule_of_rank(&any, "3"));
+	assert_true(spill_rule_of_rank(&some, "0"));
+	assert_false(spill_rule_of_rank(&some, "1"));
+	assert_false(spill_rule_of_rank(&some, "7"));
+	assert_true(spill_rule_of_rank(&some, "8"));
+	assert_true(spill_rule_of_rank(&some, "015"));
+	assert_false(spill_rule_of_rank(&some, "16"));
+	assert_true(spill_rule_of_rank(&some, "4000000"));
+	assert_true(spill_rule_of_rank(&some, "99999999999999999999999999"));
+	assert_true(spill_rule_of_rank(&low, "2"));
+	assert_false(spill_rule_of_rank(&low, "3"));
+	/* A process without a rank, and a variable that somebody else meant. */
+	assert_false(spill_rule_of_rank(&some, NULL));
+	assert_false(spill_rule_of_rank(&some, ""));
+	assert_false(spill_rule_of_rank(&some, "0x"));
+	assert_false(spill_rule_of_rank(&some, "-0"));
+}
+
+TEST(a_rule_covers_ranks)
+{
+	const struct spill_rule any = {.set = 0}, some = of_ranks("0..7, 9"), few = of_ranks("9, 2..3"),
+	                        more = of_ranks("2..8");
+
+	assert_true(spill_rule_covers(&any, &some, false));
+	assert_false(spill_rule_covers(&some, &any, false));
+	assert_true(spill_rule_covers(&some, &few, false));
+	assert_false(spill_rule_covers(&few, &some, false));
+	assert_false(spill_rule_covers(&some, &more, false));
+	assert_true(spill_rule_covers(&some, &more, true));
 }
 
 /* All texts of at most three of the characters, the empty one too; false behind the last. */

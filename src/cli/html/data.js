@@ -88,18 +88,16 @@ const titleOf = (run) => (run.rank !== null ? "rank " + run.rank + ": " : "") + 
 const byDevice = (dev) => dev === null ? "no device" : "device " + dev;
 
 /*
- * All runs on one clock, as rows: what each of them held is added up, a bucket with its most; so between two events that are
+ * All runs on one clock (`begin`), as rows: what each of them held is added up, a bucket with its most; so between two events that are
  * nearer than a bucket the sum may be too high, never too low.
  */
 function rowsOfAll() {
-	const starts = runs.map((run) => Date.parse(run.time) / 1000);
-	const known = starts.every((start) => Number.isFinite(start));
-	const first = known ? Math.min(...starts) : 0;
+	const known = runs.every((run) => run.begin !== null);
 	const changes = [];
 
-	runs.forEach((run, at) => run.lanes.forEach(({lane}) => {
+	runs.forEach((run) => run.lanes.forEach(({lane}) => {
 		const rows = rowsOf(lane, run.ended, false);
-		const shift = known ? starts[at] - first : 0;
+		const shift = known ? run.begin : 0;
 		let held = [0, 0, 0];
 
 		for (const [seconds, ...now] of rows) {

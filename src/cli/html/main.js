@@ -7,6 +7,14 @@ addEventListener("error", (event) => {
 
 let group = [];
 
+/* Hosts whose clocks the report corrected. */
+function wrongClocks() {
+	const wrong = data.ranks ? data.ranks.hosts.filter((host) => host.clock_ahead_us) : [];
+
+	return wrong.length ? "; corrected, because the ranks began and ended together: " + wrong.slice(0, 8).map((host) => host.host + " by " +
+		time(-host.clock_ahead_us / 1e6, 0.01)).join(", ") + (wrong.length > 8 ? " and " + (wrong.length - 8) + " more" : "") : "";
+}
+
 function allOf() {
 	const {rows, known} = rowsOfAll();
 	const peak = Object.fromEntries(kinds.map((kind, at) => [kind,
@@ -15,7 +23,7 @@ function allOf() {
 	const card = chartOf(lane, group);
 
 	card.classList.add("all");
-	card.append(make("p", {class: "quiet"}, (known ? "By the clock of each run's host." : "Each from its own start: not all logs say when they began.") +
+	card.append(make("p", {class: "quiet"}, (known ? "By the clock of each run's host" + wrongClocks() + "." : "Each from its own start: not all logs say when they began.") +
 		" Where much happens at once, the true sum may be lower."));
 	return card;
 }

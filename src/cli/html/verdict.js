@@ -91,6 +91,15 @@ function doubtsOf(run) {
 	return doubts;
 }
 
+/* The ranks that stand out, in the words of the text report. */
+const rankNames = {fullest: "fullest", held_up_most: "held up most", longest: "longest run", first_oom: "first out of memory"};
+function ranksOf(pick) {
+	const told = Object.keys(rankNames).filter((key) => data.ranks && data.ranks[key]);
+
+	return told.map((key) => [make("dt", {}, rankNames[key]),
+		make("dd", {}, make("button", {type: "button", onclick: () => pick(data.ranks[key].run)}, data.ranks[key].text))]);
+}
+
 /* Those that a reader of many runs wants to see first. */
 function verdictOfAll(pick) {
 	const bad = runs.filter((run) => surfacedOf(run) || !run.exited || run.differences.length).slice(0, 8);
@@ -103,7 +112,7 @@ function verdictOfAll(pick) {
 	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"},
 		headline([plural(runs.length, "run"), outOf(surfaced), away], surfaced, !runs.some(wasAway)),
 		held ? make("p", {class: "lead"}, "Moves held the programs up for " + time(held, 0.01) + " in all.") : null,
-		make("dl", {class: "facts"}, make("dt", {}, "placed there"), make("dd", {}, sums(data.sum.spilled)),
+		make("dl", {class: "facts"}, ranksOf(pick), make("dt", {}, "placed there"), make("dd", {}, sums(data.sum.spilled)),
 			make("dt", {}, "moved to host"), make("dd", {}, data.sum.demotions ? size(data.sum.demoted_bytes) + " in " + plural(data.sum.demotions, "move") : "nothing"),
 			make("dt", {}, "held at most"),
 			make("dd", {}, sums(data.sum.peak) + ", if all had their peaks at once"),

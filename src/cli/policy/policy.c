@@ -178,7 +178,8 @@ static void print_text(const char *program, bool disabled)
 	print_rules(NULL);
 	print_lines(config.hidden, NULL);
 	if (config.other_rules)
-		printf("rules for other programs, by their key program: %u\n", config.other_rules);
+		printf("rules for other programs or ranks, by their keys program and rank: %u\n",
+		       config.other_rules);
 	print_hints(NULL);
 }
 

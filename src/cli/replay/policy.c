@@ -8,11 +8,11 @@
 #include "text.h"
 
 const struct spill_policy *cli_replay_policy(const struct cli_replay_options *options, const char *program,
-                                             const char **problem)
+                                             const char *rank, const char **problem)
 {
 	static struct spill_config config; /* too large for the stack */
 
-	spill_config_load_only(&config, program, options->policy, options->profile);
+	spill_config_load_only(&config, program, rank, options->policy, options->profile);
 	*problem = config.problem[0] ? config.problem : NULL;
 	return *problem ? NULL : &config.policy;
 }

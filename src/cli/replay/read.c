@@ -157,7 +157,7 @@ static const struct spill_policy *policy_of(struct cli_replay *replay, const str
 	if (recorded && summary->started)
 		return replay->recorded;
 	return cli_replay_policy(recorded ? &defaults : &replay->options,
-	                         summary->program ? summary->program : "", &replay->problem);
+	                         summary->program ? summary->program : "", summary->rank, &replay->problem);
 }
 
 /* Decides the run as far as possible, even if it cannot be judged. */

@@ -142,7 +142,7 @@ int cli_replay(int argc, char **argv)
 		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
 	/* Check the policy before reading a long log. */
 	if (!cli_replay_as_recorded(&replay.options))
-		cli_replay_policy(&replay.options, "", &replay.problem);
+		cli_replay_policy(&replay.options, "", NULL, &replay.problem);
 	if (replay.problem)
 		return cli_usage(argv[0], "%s", replay.problem);
 	return replay_all(&replay, &call, json);

@@ -106,9 +106,12 @@ bool cli_replay_fits_all(const struct cli_replay *replay);
 /* "device", "moved out", "split", "managed", "host" or "out of memory". */
 const char *cli_where_name(enum cli_where where);
 
-/* policy.c: loads the policy for a program. NULL: sets *problem. Valid until the next call. */
+/*
+ * policy.c: loads the policy for a program, and for a rank that may be NULL. NULL: sets *problem.
+ * Valid until the next call.
+ */
 const struct spill_policy *cli_replay_policy(const struct cli_replay_options *options, const char *program,
-                                             const char **problem);
+                                             const char *rank, const char **problem);
 
 /*
  * recorded.c: reads the policy of a start line. Writes the names of missing options, which get

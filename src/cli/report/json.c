@@ -375,7 +375,13 @@ static void put_identity(struct spill_json *json, const struct cli_summary *summ
 	cli_json_text(json, "host", summary->host);
 	spill_json_i64(cli_json_key(json, "pid"), summary->pid);
 	cli_json_text(json, "rank", summary->rank);
+	cli_json_text(json, "job", summary->job);
+	cli_json_text(json, "step", summary->step);
 	cli_json_text(json, "time", summary->time);
+	if (summary->begin_told)
+		spill_json_seconds(cli_json_key(json, "begin"), summary->begin_us);
+	else
+		cli_json_text(json, "begin", NULL);
 	cli_json_text(json, "version", summary->version);
 	cli_json_text(json, "backend", summary->backend);
 	spill_json_i64(cli_json_key(json, "driver"), summary->driver);
@@ -445,6 +451,7 @@ void cli_report_members(struct spill_json *json, const struct cli_report *report
 		put_run(json, &report->summaries.runs[i], report);
 	spill_json_array_end(json);
 	put_totals(json, "sum", &sum);
+	cli_report_json_ranks(json, report);
 }
 
 void cli_report_json(const struct cli_report *report)

@@ -38,25 +38,6 @@ struct spill_totals cli_report_sum(const struct cli_report *report)
 	return sum;
 }
 
-/* Compares ranks as numbers, so that 10 follows 9. A job may have run several times. */
-static int compare_ranks(const void *left, const void *right)
-{
-	const struct cli_summary *a = left, *b = right;
-	int order = strverscmp(a->rank, b->rank);
-
-	return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-static void sort_ranks(struct cli_summaries *summaries)
-{
-	for (size_t i = 0; i < summaries->count; i++) {
-		if (!summaries->runs[i].rank)
-			return;
-	}
-	if (summaries->count)
-		qsort(summaries->runs, summaries->count, sizeof(summaries->runs[0]), compare_ranks);
-}
-
 /* The output. `page` is the file for HTML, or NULL. */
 struct form {
 	bool json, summary;
@@ -67,7 +48,7 @@ static int print_report(struct cli_report *report, const struct cli_stories *sto
 {
 	bool findings = report->unread;
 
-	sort_ranks(&report->summaries);
+	report->job = cli_job_of(&report->summaries);
 	for (size_t i = 0; i < report->summaries.count; i++)
 		findings |= has_findings(&report->summaries.runs[i]);
 	if (form->page)
@@ -138,6 +119,7 @@ static int report_on(char **paths, uint64_t margin, const struct form *form)
 	else
 		status = print_report(&report, &stories, form);
 	cli_stories_free(&stories);
+	cli_job_free(&report.job);
 	cli_summaries_free(&report.summaries);
 	cli_trace_free(&trace);
 	return status;

@@ -11,11 +11,13 @@
 
 #include <stdio.h>
 
+#include "job.h"
 #include "json.h"
 #include "story.h"
 
 struct cli_report {
 	struct cli_summaries summaries;
+	struct cli_job job;
 	uint64_t margin; /* memory to keep free on each device */
 	size_t rows;     /* most rows of a table in JSON; 0: all */
 	bool unread;     /* a log could not be read, or has a bad line */
@@ -108,6 +110,14 @@ const char *cli_report_how(const struct cli_summary *summary);
 
 /* "?" for NULL */
 const char *cli_text_of(const struct cli_name *name);
+
+/* -- ranks.c: the ranks of jobs together ------------------------------------------------------ */
+
+/* Prints the ranks that stand out. Nothing if the runs are not ranks. */
+void cli_report_ranks(const struct cli_report *report);
+
+/* Writes the same as the member `ranks`; null if the runs are not ranks. */
+void cli_report_json_ranks(struct spill_json *json, const struct cli_report *report);
 
 /* -- html.c, page.c: the report and charts over time as one self-contained page --------------- */
 

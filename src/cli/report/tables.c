@@ -207,11 +207,16 @@ void cli_report_runs(const struct cli_report *report)
 	const struct cli_summaries *summaries = &report->summaries;
 	const struct spill_totals sum = cli_report_sum(report);
 	uint64_t final = 0;
+	char hosts[32] = "";
 
+	if (report->job.host_count > 1)
+		snprintf(hosts, sizeof(hosts), " on %zu hosts", report->job.host_count);
 	if (summaries->count == 1)
 		puts("1 run");
 	else
-		printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
+		cli_printf("%zu runs%s; their sum as if all had their peaks at once\n", summaries->count,
+		           hosts);
+	cli_report_ranks(report);
 	cli_printf("  %-6s%-8s%12s%14s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
 	           "placed there", "spilled", "held up", "moved", "peak device", "peak host", "managed",
 	           "oom");

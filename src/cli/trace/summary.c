@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "oom_report.h"
 #include "amount.h"
@@ -96,13 +97,15 @@ static bool is_refused(const struct spill_record_start *start)
 	return mode && !strcmp(mode->source, "problem");
 }
 
-static const char *rank_of(const struct spill_record_start *start)
+/* The time "2026-11-21T03:50:51.123456Z" in microseconds since 1970; 0 if it is none. */
+static int64_t wall_of(const char *time)
 {
-	const char *rank = NULL;
+	struct tm parts = {0};
+	const char *rest = time ? strptime(time, "%Y-%m-%dT%H:%M:%S.", &parts) : NULL;
 
-	for (unsigned i = 0; i <= SPILL_RANK_SLURM_PROCID && !rank; i++)
-		rank = start->ranks.of[i];
-	return rank;
+	if (!rest || strspn(rest, "0123456789") != 6 || strcmp(rest + 6, "Z") != 0)
+		return 0;
+	return (int64_t)timegm(&parts) * 1000000 + strtol(rest, NULL, 10);
 }
 
 static void begin_summary(void *data, const char *path, unsigned long line,
@@ -127,7 +130,10 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	summary->program = cli_strdup(start->program);
 	summary->version = cli_strdup(start->version);
 	summary->backend = cli_strdup(start->backend);
-	summary->rank = cli_strdup(rank_of(start));
+	summary->rank = cli_strdup(spill_ranks_rank(&start->ranks));
+	summary->job = cli_strdup(spill_ranks_job(&start->ranks));
+	summary->step = cli_strdup(start->ranks.of[SPILL_RANK_SLURM_STEP_ID]);
+	summary->wall_us = wall_of(start->time);
 	summary->mode = cli_strdup(option_value(start, "spill.mode"));
 	summary->pid = start->pid;
 	summary->driver = start->driver;
@@ -334,8 +340,9 @@ const struct cli_trace_visitor cli_summary_visitor = {begin_summary, add_event, 
 
 static void free_summary(struct cli_summary *summary)
 {
-	char *texts[] = {summary->path,    summary->time, summary->host, summary->program, summary->version,
-	                 summary->backend, summary->rank, summary->mode, summary->problem};
+	char *texts[] = {summary->path,    summary->time,    summary->host, summary->program,
+	                 summary->version, summary->backend, summary->rank, summary->mode,
+	                 summary->problem, summary->job,     summary->step};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);

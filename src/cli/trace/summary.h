@@ -123,8 +123,10 @@ struct cli_summary {
 	/* From the start line; NULL: not there. `started`: the log has one. */
 	bool started;
 	char *time, *host, *program, *version, *backend, *rank, *mode;
-	char *problem; /* of a policy that was refused, from its note; NULL: none was */
-	bool refused;  /* mode=observe because of that */
+	char *job, *step; /* the rank's job, and its step; NULL: not told */
+	int64_t wall_us;  /* `time` in microseconds since 1970; 0: not told */
+	char *problem;    /* of a policy that was refused, from its note; NULL: none was */
+	bool refused;     /* mode=observe because of that */
 	int pid, driver;
 	bool all_told;  /* log.level is not spills, so totals follow from the lines */
 	bool capped;    /* a rule has a cap */
@@ -158,6 +160,11 @@ struct cli_summary {
 	struct cli_note notes[CLI_NOTES];
 	unsigned long note_count;
 	unsigned long lost; /* number of log-lost notes */
+
+	/* Of several runs together (job.h). The clock of the host is ahead of that of others. */
+	int64_t clock_ahead_us;
+	bool begin_told;
+	uint64_t begin_us; /* after the first run began */
 
 	/* While the run is read: */
 	struct cli_live live;

@@ -1,0 +1,234 @@
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Within this time a launcher starts all ranks, and all ranks of a job end. */
+#define LAUNCH_US ((int64_t)60 * 1000000)
+
+/* -- order ----------------------------------------------------------------------------------- */
+
+/* Compares numbers in texts as numbers, so that 10 follows 9. No text comes first. */
+static int compare_texts(const char *left, const char *right)
+{
+	return left && right ? strverscmp(left, right) : (left != NULL) - (right != NULL);
+}
+
+/* By job and step, then by rank. A job may have run several times. */
+static int compare_runs(const void *left, const void *right)
+{
+	const struct cli_summary *a = left, *b = right;
+	int order = compare_texts(a->job, b->job);
+
+	if (!order)
+		order = compare_texts(a->step, b->step);
+	if (!order)
+		order = compare_texts(a->rank, b->rank);
+	return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+static bool have_ranks(const struct cli_summaries *summaries)
+{
+	for (size_t i = 0; i < summaries->count; i++) {
+		if (!summaries->runs[i].rank)
+			return false;
+	}
+	return summaries->count > 1;
+}
+
+static bool is_same_job(const struct cli_summary *a, const struct cli_summary *b)
+{
+	return !compare_texts(a->job, b->job) && !compare_texts(a->step, b->step);
+}
+
+/* -- clocks ---------------------------------------------------------------------------------- */
+
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+static int compare_times(const void *left, const void *right)
+{
+	const int64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* The medians of the begins and ends of a host's runs, by its clock. */
+struct span {
+	int64_t begin, end;
+};
+
+static struct span span_of(const struct cli_summary *runs, size_t count, const char *host)
+{
+	int64_t *begins = cli_realloc(NULL, count, sizeof(*begins)),
+	        *ends = cli_realloc(NULL, count, sizeof(*ends));
+	struct span span;
+	size_t own = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(runs[i].host, host))
+			continue;
+		begins[own] = runs[i].wall_us;
+		ends[own++] = runs[i].wall_us + (int64_t)runs[i].run_us;
+	}
+	qsort(begins, own, sizeof(*begins), compare_times);
+	qsort(ends, own, sizeof(*ends), compare_times);
+	span = (struct span){begins[own / 2], ends[own / 2]};
+	free(begins);
+	free(ends);
+	return span;
+}
+
+/* Can the clocks be compared? See the header. pre: the runs are of one job, and sorted */
+static bool is_one_launch(const struct cli_summary *runs, size_t count)
+{
+	if (!runs[0].job)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (!runs[i].host || !runs[i].wall_us || (i && !strcmp(runs[i].rank, runs[i - 1].rank)))
+			return false;
+	}
+	return true;
+}
+
+/* The microseconds that the first clock seems to be ahead of the second; 0: it is believed. */
+static int64_t clock_ahead(struct span host, struct span first)
+{
+	int64_t begins = host.begin - first.begin, ends = host.end - first.end;
+
+	return distance(begins, 0) > LAUNCH_US && distance(begins, ends) <= LAUNCH_US ? begins : 0;
+}
+
+/* pre: the runs are of one job, and sorted */
+static void set_clocks(struct cli_summary *runs, size_t count)
+{
+	struct span first;
+
+	if (!is_one_launch(runs, count))
+		return;
+	first = span_of(runs, count, runs[0].host);
+	for (size_t i = 0; i < count; i++) {
+		size_t before = 0;
+
+		while (strcmp(runs[before].host, runs[i].host))
+			before++;
+		/* Each host once; its first run has the result. */
+		runs[i].clock_ahead_us = before < i ? runs[before].clock_ahead_us
+		                                    : clock_ahead(span_of(runs, count, runs[i].host), first);
+	}
+}
+
+/* Seconds since the first run began, on one clock, if all logs tell the time. */
+static void set_begins(struct cli_summary *runs, size_t count)
+{
+	int64_t first = INT64_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!runs[i].wall_us)
+			return;
+		if (runs[i].wall_us - runs[i].clock_ahead_us < first)
+			first = runs[i].wall_us - runs[i].clock_ahead_us;
+	}
+	for (size_t i = 0; i < count; i++) {
+		runs[i].begin_told = true;
+		runs[i].begin_us = (uint64_t)(runs[i].wall_us - runs[i].clock_ahead_us - first);
+	}
+}
+
+/* -- what stands out ------------------------------------------------------------------------- */
+
+static void add_host(struct cli_job *job, const struct cli_summary *run)
+{
+	for (size_t i = 0; i < job->host_count; i++) {
+		struct cli_host *host = &job->hosts[i];
+
+		if (strcmp(host->name, run->host))
+			continue;
+		host->runs++;
+		if (!host->ahead_us)
+			host->ahead_us = run->clock_ahead_us;
+		return;
+	}
+	job->hosts = cli_grow(job->hosts, job->host_count, &job->host_size, sizeof(*job->hosts));
+	job->hosts[job->host_count++] = (struct cli_host){run->host, 1, run->clock_ahead_us};
+}
+
+/* The share of the device that was wanted; of a device of unknown size less than of any other. */
+static double share_of(const struct cli_device *device)
+{
+	return device->bytes ? (double)device->fit.wanted / (double)device->bytes : 0;
+}
+
+static void consider_devices(struct cli_job *job, const struct cli_summary *run)
+{
+	for (size_t i = 0; i < run->device_count; i++) {
+		const struct cli_device *device = &run->devices[i];
+
+		if (device->device < 0 || !device->fit.wanted ||
+		    (job->full && share_of(device) <= share_of(job->full)))
+			continue;
+		job->full = device;
+		job->fullest = run;
+	}
+}
+
+/* The first one that surfaced is always kept, unless honest ones are before it in the list. */
+static void consider_ooms(struct cli_job *job, const struct cli_summary *run)
+{
+	for (uint64_t i = 0; run->begin_told && i < cli_ooms_kept(&run->ooms); i++) {
+		const struct spill_record_oom *oom = &run->ooms.list[i];
+		uint64_t time_us = run->begin_us + oom->time_us;
+
+		if (!spill_oom_is_final(oom->refused_by))
+			continue;
+		if (!job->failed || time_us < job->failed_us) {
+			job->failed = run;
+			job->failed_us = time_us;
+		}
+		return;
+	}
+}
+
+static void consider_run(struct cli_job *job, const struct cli_summary *run)
+{
+	uint64_t moves_us = run->story.away.moves_us;
+
+	if (run->host)
+		add_host(job, run);
+	consider_devices(job, run);
+	consider_ooms(job, run);
+	if (moves_us && (!job->held_up || moves_us > job->held_up->story.away.moves_us))
+		job->held_up = run;
+	if (!job->longest || run->run_us > job->longest->run_us)
+		job->longest = run;
+}
+
+struct cli_job cli_job_of(struct cli_summaries *summaries)
+{
+	struct cli_job job = {.ranks = have_ranks(summaries)};
+	struct cli_summary *runs = summaries->runs;
+	size_t count = summaries->count;
+
+	if (job.ranks) {
+		qsort(runs, count, sizeof(*runs), compare_runs);
+		for (size_t from = 0, to; from < count; from = to) {
+			for (to = from + 1; to < count && is_same_job(&runs[from], &runs[to]); to++)
+				;
+			set_clocks(runs + from, to - from);
+		}
+	}
+	set_begins(runs, count);
+	for (size_t i = 0; job.ranks && i < count; i++)
+		consider_run(&job, &runs[i]);
+	return job;
+}
+
+void cli_job_free(struct cli_job *job)
+{
+	free(job->hosts);
+	*job = (struct cli_job){0};
+}
