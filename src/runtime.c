@@ -33,6 +33,7 @@
 #include "numa.h"
 #include "ordered_pool.h"
 #include "peer.h"
+#include "in_place.h"
 #include "postmortem.h"
 #include "chunked.h"
 #include "promote.h"
@@ -263,11 +264,13 @@ void spill_runtime_exit(const char *how)
 {
 	struct spill_totals totals;
 	spill_access_recording_flush();
-	spill_metrics_end();
 	/* Not in another process that shares our memory (vfork, a bare clone). */
-	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
-	    runtime.owner != getpid() ||
-	    (!spill_log_active() && runtime.config.policy.log_stderr == SPILL_STDERR_OFF) ||
+	bool ours = atomic_load(&runtime.state) == READY && spill_is_published(&runtime.log_opened) &&
+	            runtime.owner == getpid();
+	if (ours)
+		spill_in_place_tell(true);
+	spill_metrics_end();
+	if (!ours || (!spill_log_active() && runtime.config.policy.log_stderr == SPILL_STDERR_OFF) ||
 	    atomic_load(&runtime.ended))
 		return;
 	spill_ledger_write_sums();

@@ -91,6 +91,12 @@ static void put_totals_line(struct spill_block *block, const struct spill_totals
 	put_bytes_line(block, "spilled", &totals->spilled);
 	spill_block_line(block, "  away: peak_bytes %" PRIu64 ", wanted_bytes %" PRIu64 ", moves_us %" PRIu64,
 	                 totals->away.peak, totals->away.wanted, totals->away.moves_us);
+	if (totals->away.in_place.followed)
+		spill_block_line(block,
+		                 "  in place: followed_bytes %" PRIu64 ", in_place_bytes %" PRIu64
+		                 ", in_place_us %" PRIu64 ", in_place_most_us %" PRIu64,
+		                 totals->away.in_place.followed, totals->away.in_place.bytes,
+		                 totals->away.in_place.us, totals->away.in_place.most_us);
 }
 
 size_t spill_end_line(const struct spill_report_process *process, char *buffer, size_t size)

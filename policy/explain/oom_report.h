@@ -23,6 +23,7 @@ struct spill_report_process {
 	const struct spill_totals *totals;
 	uint64_t run_us;     /* since the first GPU memory call */
 	const char *problem; /* the refused policy's: "FILE:LINE:COL: …"; NULL: none is refused */
+	bool follow_off;     /* movable.follow is off */
 };
 
 /* Follows the problem of a refused policy, in its note and on stderr. */

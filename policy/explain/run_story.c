@@ -1,5 +1,10 @@
 #include "run_story.h"
 
+#include "minmax.h"
+
+/* A run that was too short to tell shares of it. */
+#define SHORT_US 5000
+
 struct spill_story spill_story_of(const struct spill_totals *totals, uint64_t run_us)
 {
 	return (struct spill_story){
@@ -77,7 +82,7 @@ static void add_share(struct spill_text *text, uint64_t us, uint64_t run_us)
 {
 	uint64_t percent = run_us ? (us * 100 + run_us / 2) / run_us : 0;
 
-	if (run_us < 5000 || us > run_us)
+	if (run_us < SHORT_US || us > run_us)
 		return;
 	if (percent)
 		spill_text_format(text, ", %llu %% of the ", (unsigned long long)percent);
@@ -97,10 +102,91 @@ void spill_story_cost(struct spill_text *text, const struct spill_story *story)
 	add_share(text, story->away.moves_us, story->run_us);
 }
 
-void spill_story_both(struct spill_text *text, const struct spill_story *story)
+/* Bytes off the device whose use nobody saw. A small rest is rounding. */
+static uint64_t unseen_bytes(const struct spill_away *away)
 {
-	spill_story_size(text, story);
-	if (story->away.moves_us)
-		spill_text_add(text, "; ");
-	spill_story_cost(text, story);
+	uint64_t rest = spill_minus(away->peak, away->in_place.followed);
+
+	return rest > away->peak / 16 ? rest : 0;
+}
+
+/* "about 9.8 s", "about 3.2 to 9.8 s", "at most 9.8 s": by how far the figures are apart. */
+static void add_range(struct spill_text *text, uint64_t us, uint64_t most_us)
+{
+	if (us < most_us / 4)
+		spill_text_add(text, "at most ");
+	else
+		spill_text_add(text, "about ");
+	if (us >= most_us / 4 && us < most_us - most_us / 5) {
+		spill_story_time(text, us);
+		spill_text_add(text, " to ");
+	}
+	spill_story_time(text, most_us);
+}
+
+/* "kernels lost about 9.8 s, 81 % of the 12.1 s, by reading about 118.00 GiB of it over the link" */
+static void add_lost(struct spill_text *text, const struct spill_story *story)
+{
+	const struct spill_in_place *in_place = &story->away.in_place;
+	/* The program stood still during moves, so kernels cannot have lost that time, too. */
+	uint64_t room_us = story->run_us ? spill_minus(story->run_us, story->away.moves_us) : UINT64_MAX;
+	uint64_t most_us = spill_min(in_place->most_us, room_us), share;
+
+	spill_text_add(text, "kernels lost ");
+	add_range(text, spill_min(in_place->us, most_us), most_us);
+	share = text->length;
+	add_share(text, most_us, story->run_us);
+	spill_text_format(text, "%s by reading about %s of it over the link", text->length > share ? "," : "",
+	                  spill_size(in_place->bytes).text);
+}
+
+/* "the time that kernels lost by reading it there is not known" */
+static void add_unknown(struct spill_text *text, const struct spill_story *story, uint64_t unseen)
+{
+	const struct spill_in_place *in_place = &story->away.in_place;
+
+	spill_text_add(text, "the time that kernels lost by reading ");
+	if (in_place->bytes)
+		spill_text_format(text, "about %s of it over the link", spill_size(in_place->bytes).text);
+	else if (unseen == story->away.peak)
+		spill_text_add(text, "it there");
+	else
+		spill_text_format(text, "%s of it there", spill_size(unseen).text);
+	spill_text_add(text, " is not known");
+	if (story->follow_off)
+		spill_text_add(text, " (movable.follow = off)");
+}
+
+void spill_story_in_place(struct spill_text *text, const struct spill_story *story)
+{
+	const struct spill_in_place *in_place = &story->away.in_place;
+	uint64_t unseen = unseen_bytes(&story->away);
+
+	if (!story->any || story->foretold)
+		return;
+	if (in_place->most_us) {
+		add_lost(text, story);
+		if (unseen)
+			spill_text_format(text, " (nothing is known of %s more)", spill_size(unseen).text);
+	} else if (in_place->bytes || unseen) {
+		add_unknown(text, story, unseen);
+	}
+}
+
+void spill_story_all(struct spill_text *text, const struct spill_story *story)
+{
+	static void (*const sentences[])(struct spill_text * text, const struct spill_story *story) = {
+	    spill_story_size, spill_story_cost, spill_story_in_place};
+
+	for (unsigned i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+		size_t before = text->length, begin;
+
+		spill_text_add(text, i ? "; " : "");
+		begin = text->length;
+		sentences[i](text, story);
+		if (text->length == begin && text->length < text->size - 1) {
+			text->length = before;
+			text->buffer[before] = '\0';
+		}
+	}
 }

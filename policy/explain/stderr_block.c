@@ -101,9 +101,10 @@ struct spill_word spill_sums(const struct spill_bytes *sums)
 
 void spill_block_story(struct spill_block *block, const struct spill_report_process *process)
 {
-	const struct spill_story story = spill_story_of(process->totals, process->run_us);
+	struct spill_story story = spill_story_of(process->totals, process->run_us);
 
-	spill_story_both(&block->text, &story);
+	story.follow_off = process->follow_off;
+	spill_story_all(&block->text, &story);
 }
 
 void spill_block_path(struct spill_block *block, const char *path)

@@ -27,6 +27,11 @@ struct spill_benefit_samples {
 	int32_t odd;       /* outliers in a row; negative: far too short */
 };
 
+/* Launches, and their memory on the host. */
+struct spill_benefit_waiting {
+	uint64_t launches, kib;
+};
+
 struct spill_benefit_site {
 	uint64_t hash;         /* 0: free */
 	uint64_t resident_ns;  /* mean time of a launch with all memory on the device */
@@ -34,6 +39,8 @@ struct spill_benefit_site {
 	uint64_t in_place_ns;  /* mean time of a launch with some memory on the host */
 	uint64_t in_place_kib; /* mean size of that memory */
 	uint32_t closer;       /* so many launches are timed, because one took unexplained time */
+	/* in_place_cost.h: launches in place without a known time, and those of them that count by now. */
+	struct spill_benefit_waiting waiting, counted;
 	struct spill_benefit_samples resident, in_place;
 };
 

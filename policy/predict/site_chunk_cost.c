@@ -52,13 +52,14 @@ static bool differs(const struct spill_site_chunk_cost *pair, uint64_t kib)
 }
 
 bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
-                                        uint64_t kib)
+                                        uint64_t kib, bool *known)
 {
 	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
 	if (pair->measured && !pair->stale && differs(pair, kib)) {
 		pair->stale = true;
 		pair->wanted = 0;
 	}
+	*known &= pair->measured && !pair->stale;
 	uint8_t use = pair->wanted++;
 	if ((!pair->measured || pair->stale) && (!(use & (use - 1)) || use % SELDOM == 0))
 		return true;

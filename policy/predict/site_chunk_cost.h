@@ -38,10 +38,11 @@ const struct spill_site_chunk_cost *spill_site_chunk_cost_find(const struct spil
  * Should this access be timed? `kib`: all its memory on the host. Yes until there is a sample, but
  * less and less often. Then rarely (every 64th), because the contents of a chunk change. Yes, too, if
  * the sample was with half or twice as much on the host: the first launches name the whole rest of an
- * allocation, until other buffers are known to begin in it (shim/hints.h). Counts the access.
+ * allocation, until other buffers are known to begin in it (shim/hints.h). Counts the access. Clears
+ * *known if there is no such sample.
  */
 bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
-                                        uint64_t kib);
+                                        uint64_t kib, bool *known);
 
 /*
  * Adds a sample: a launch took `ns` with `kib` on the host, this chunk among them. With half or twice as

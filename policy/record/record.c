@@ -171,6 +171,11 @@ size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, s
 	return write_line(SPILL_KIND_DROP, record, buffer, size);
 }
 
+size_t spill_record_use(const struct spill_record_use *record, char *buffer, size_t size)
+{
+	return write_line(SPILL_KIND_USE, record, buffer, size);
+}
+
 size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
                          const struct spill_hits *hits, unsigned count, char *buffer, size_t size)
 {

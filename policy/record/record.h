@@ -31,6 +31,7 @@
 	X(FILE, "file", "a program or library that `caller` names") \
 	X(NOTE, "note", "a message for people") \
 	X(DROP, "drop", "sums of lines that log.max left out") \
+	X(USE, "use", "use of memory on the host by kernels so far, by estimate") \
 	X(EXIT, "exit", "totals at the end of the process")
 
 enum spill_kind {
@@ -195,11 +196,20 @@ struct spill_hits {
 	uint64_t count;
 };
 
+/* Use of memory on the host by launches, where it is, by estimate (in_place_cost.h). */
+struct spill_in_place {
+	uint64_t followed; /* most bytes at one time whose use is seen; 0: nothing is known */
+	uint64_t bytes;    /* used bytes, again at each launch */
+	uint64_t us;       /* by which launches took longer */
+	uint64_t most_us;  /* the same at most; 0 with bytes: not known */
+};
+
 /* What a run had off the device, and its cost. wanted == 0: not logged. */
 struct spill_away {
 	uint64_t peak;     /* most bytes at one time that we had put off the device */
 	uint64_t wanted;   /* most bytes at one time: of these, and on the device */
 	uint64_t moves_us; /* time that moves held the program up */
+	struct spill_in_place in_place;
 };
 
 /* Sums over a run; every figure can be recomputed from the alloc, free and move lines. */
@@ -269,6 +279,12 @@ struct spill_record_drop {
 	struct spill_away away;
 };
 
+/* Use of memory on the host so far. A run that is killed has no other line about it. */
+struct spill_record_use {
+	uint64_t time_us;
+	struct spill_away away; /* as in the totals: of the whole run until now */
+};
+
 /*
  * Each writes one line with its newline into buffer[size], and returns its length, or 0 if it does
  * not fit. A line is never cut, because half a line is not JSON.
@@ -283,6 +299,7 @@ size_t spill_record_file(const struct spill_record_file *record, char *buffer, s
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size);
 size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size);
+size_t spill_record_use(const struct spill_record_use *record, char *buffer, size_t size);
 size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
                          const struct spill_hits *hits, unsigned count, char *buffer, size_t size);
 

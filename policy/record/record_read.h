@@ -75,6 +75,7 @@ struct spill_record {
 		struct spill_record_file file;
 		struct spill_record_note note;
 		struct spill_record_drop drop;
+		struct spill_record_use use;
 		struct spill_record_exit exit;
 	};
 };

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include "in_place.h"
 #include "oom_report.h"
 #include "process.h"
 #include "config.h"
@@ -29,17 +30,24 @@ bool spill_postmortem_due(enum spill_refused_by refused_by)
 	return !atomic_exchange(&reported, true) || how == SPILL_STDERR_ALL;
 }
 
+static bool follow_is_off(void)
+{
+	return spill_process_policy()->movable_follow == SPILL_SWITCH_OFF;
+}
+
 void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_STDERR_BLOCK])
 {
 	struct spill_totals totals;
 	char program[256];
+	spill_in_place_tell(false);
 	spill_ledger_totals(&totals);
 	spill_program_name(program, sizeof(program));
 	const struct spill_report_process process = {.program = program,
 	                                             .log = spill_log_path(),
 	                                             .totals = &totals,
 	                                             .run_us = oom->time_us,
-	                                             .problem = atomic_load(&policy_problem)};
+	                                             .problem = atomic_load(&policy_problem),
+	                                             .follow_off = follow_is_off()};
 	spill_stderr_lines(buffer, spill_oom_report(&process, oom, buffer, SPILL_STDERR_BLOCK));
 }
 
@@ -59,8 +67,11 @@ void spill_postmortem_exit(const char *how, const struct spill_totals *totals, u
 		return;
 	char program[256];
 	spill_program_name(program, sizeof(program));
-	const struct spill_report_process process = {
-	    .program = program, .log = spill_log_path(), .totals = totals, .run_us = time_us};
+	const struct spill_report_process process = {.program = program,
+	                                             .log = spill_log_path(),
+	                                             .totals = totals,
+	                                             .run_us = time_us,
+	                                             .follow_off = follow_is_off()};
 	const struct spill_bytes_by_reason by_reason = {by_oom, by_limit, by_rule};
 	size = size < SPILL_STDERR_BLOCK ? size : SPILL_STDERR_BLOCK;
 	size_t length = mode == SPILL_STDERR_ALL ? spill_exit_report(&process, how, &by_reason, buffer, size)

@@ -308,6 +308,14 @@ void spill_ledger_held_up(int device, uint64_t us)
 	pthread_mutex_unlock(&lock);
 }
 
+void spill_ledger_in_place(int device, const struct spill_in_place *now)
+{
+	if (!lock_soon())
+		return;
+	spill_ledger_totals_in_place(device, now);
+	pthread_mutex_unlock(&lock);
+}
+
 static void count_dropped(enum spill_drop kind, const struct spill_sum *sum)
 {
 	struct spill_totals totals;

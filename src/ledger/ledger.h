@@ -110,6 +110,8 @@ bool spill_ledger_device_totals_now(struct spill_device_totals *totals, unsigned
 void spill_ledger_count_oom(int device);
 /* A move of the device's memory held the program up for so long. */
 void spill_ledger_held_up(int device, uint64_t us);
+/* Memory that launches have used in place so far. Waits a limited time, as above. */
+void spill_ledger_in_place(int device, const struct spill_in_place *now);
 
 /* Offers the log a line that log.max may leave out. Its drop line then counts `bytes`. */
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,

@@ -4,10 +4,12 @@
 
 #include "live_page.h"
 #include "ledger.h"
+#include "minmax.h"
 #include "metrics.h"
 
 static struct spill_device_totals all, devices[SPILL_DEVICES];
 static bool any_summed; /* at least one event had no line */
+static bool any_seen;   /* at least one launch told which memory it uses */
 
 static unsigned device_index(int device)
 {
@@ -25,16 +27,25 @@ static void publish_device(int device, unsigned changed)
 	spill_metrics_changed();
 }
 
+/* The part of its memory off the device that is in chunks, so that launches tell their use of it. */
+static uint64_t followed_of(const struct spill_allocation *entry)
+{
+	bool chunks = entry->place == SPILL_PLACE_SPLIT || entry->place == SPILL_PLACE_MOVABLE;
+	return chunks ? spill_ledger_away(entry) : 0;
+}
+
 static void add_held(struct spill_device_totals *sums, const struct spill_allocation *entry)
 {
 	spill_bytes_add(&sums->totals.live, &entry->held);
 	sums->away += spill_ledger_away(entry);
+	sums->followed += followed_of(entry);
 }
 
 static void subtract_held(struct spill_device_totals *sums, const struct spill_allocation *entry)
 {
 	spill_bytes_take(&sums->totals.live, &entry->held);
 	sums->away -= spill_ledger_away(entry);
+	sums->followed -= followed_of(entry);
 }
 
 static bool raise_peak(uint64_t *peak, uint64_t value)
@@ -45,6 +56,13 @@ static bool raise_peak(uint64_t *peak, uint64_t value)
 	return true;
 }
 
+/* Without a launch that tells its memory, no use of memory is known (spill_ledger_totals_in_place). */
+static void tell_followed(struct spill_device_totals *sums)
+{
+	if (any_seen)
+		sums->totals.away.in_place.followed = sums->followed_peak;
+}
+
 static bool raise_peaks(struct spill_device_totals *sums)
 {
 	struct spill_totals *totals = &sums->totals;
@@ -53,6 +71,8 @@ static bool raise_peaks(struct spill_device_totals *sums)
 	bool managed = raise_peak(&totals->peak.managed, totals->live.managed);
 	bool away = raise_peak(&totals->away.peak, sums->away);
 	bool wanted = raise_peak(&totals->away.wanted, totals->live.device + sums->away);
+	if (raise_peak(&sums->followed_peak, sums->followed))
+		tell_followed(sums);
 	return device || host || managed || away || wanted;
 }
 
@@ -203,6 +223,28 @@ void spill_ledger_totals_held_up(int device, uint64_t us)
 	publish_device(device, SPILL_CHANGED_RARE);
 }
 
+static uint64_t raise_and_tell(uint64_t *sum, uint64_t value)
+{
+	uint64_t more = spill_minus(value, *sum);
+	*sum += more;
+	return more;
+}
+
+void spill_ledger_totals_in_place(int device, const struct spill_in_place *now)
+{
+	struct spill_in_place *sum = &all.totals.away.in_place,
+	                      *own = &devices[device_index(device)].totals.away.in_place;
+	any_seen = true;
+	FOR_EACH_SUM(sums, device)
+	{
+		tell_followed(sums);
+	}
+	own->bytes += raise_and_tell(&sum->bytes, now->bytes);
+	own->us += raise_and_tell(&sum->us, now->us);
+	own->most_us += raise_and_tell(&sum->most_us, now->most_us);
+	publish_device(device, SPILL_CHANGED_RARE);
+}
+
 struct spill_level spill_ledger_totals_level(int device)
 {
 	struct spill_level level = begin_line(device);
@@ -229,5 +271,5 @@ void spill_ledger_totals_reset(void)
 {
 	memset(&all, 0, sizeof(all));
 	memset(devices, 0, sizeof(devices));
-	any_summed = false;
+	any_summed = any_seen = false;
 }

@@ -12,7 +12,8 @@
 
 struct spill_device_totals {
 	struct spill_totals totals;
-	uint64_t away; /* live bytes that we put off the device */
+	uint64_t away;                    /* live bytes that we put off the device */
+	uint64_t followed, followed_peak; /* those in chunks, now and at most */
 	/* Since the last event with a line: the most device bytes, and had another event none? */
 	uint64_t high;
 	bool silent;
@@ -32,6 +33,12 @@ void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spil
 
 void spill_ledger_totals_oom(int device);
 void spill_ledger_totals_held_up(int device, uint64_t us);
+
+/*
+ * Memory that launches have used in place, on all devices; .followed is kept here. What is new of it
+ * counts for the device.
+ */
+void spill_ledger_totals_in_place(int device, const struct spill_in_place *now);
 
 /* The level of a line that is no event of an entry. */
 struct spill_level spill_ledger_totals_level(int device);

@@ -15,7 +15,7 @@
 
 #define SPILL_LIVE_PAGE_NAME "spill-counters"
 #define SPILL_LIVE_PAGE_MAGIC 0x72746e636c6c7073ull /* "spllcntr" */
-#define SPILL_LIVE_PAGE_VERSION 2u                  /* changes with everything below */
+#define SPILL_LIVE_PAGE_VERSION 3u                  /* changes with everything below */
 
 /*
  * The figures of a device, in lists of those that change together. The order of the lists is the
@@ -41,7 +41,11 @@
 	X(DEMOTED, "demoted_bytes", totals.demoted) \
 	X(PROMOTED, "promoted_bytes", totals.promoted) \
 	X(OOMS, "ooms", totals.ooms) \
-	X(MOVES_US, "moves_us", totals.away.moves_us)
+	X(MOVES_US, "moves_us", totals.away.moves_us) \
+	X(FOLLOWED, "followed_bytes", totals.away.in_place.followed) \
+	X(IN_PLACE, "in_place_bytes", totals.away.in_place.bytes) \
+	X(IN_PLACE_US, "in_place_us", totals.away.in_place.us) \
+	X(IN_PLACE_MOST_US, "in_place_most_us", totals.away.in_place.most_us)
 #define SPILL_COUNTERS_COUNTS(X) \
 	X(ALLOCS, "allocs", totals.allocs) \
 	X(FREES, "frees", totals.frees)

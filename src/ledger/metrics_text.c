@@ -79,6 +79,16 @@ static const struct family {
      "Time that moves of memory held the program up.",
      true,
      {{"", FIGURE(totals.away.moves_us)}}},
+    {"spill_in_place_bytes_total",
+     "counter",
+     "Bytes on the host that kernels used over the link, where they are, by estimate.",
+     false,
+     {{"", FIGURE(totals.away.in_place.bytes)}}},
+    {"spill_in_place_seconds_total",
+     "counter",
+     "Time by which kernels took longer for that, by estimate.",
+     true,
+     {{"", FIGURE(totals.away.in_place.us)}}},
 };
 
 /* A label's value: shown characters only, with \ and " escaped. */

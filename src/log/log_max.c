@@ -56,6 +56,10 @@ void spill_log_max_count(struct spill_log_max *max, enum spill_drop kind, const 
 	raise_peak(&dropped->away.peak, totals->away.peak);
 	raise_peak(&dropped->away.wanted, totals->away.wanted);
 	raise_peak(&dropped->away.moves_us, totals->away.moves_us);
+	raise_peak(&dropped->away.in_place.followed, totals->away.in_place.followed);
+	raise_peak(&dropped->away.in_place.bytes, totals->away.in_place.bytes);
+	raise_peak(&dropped->away.in_place.us, totals->away.in_place.us);
+	raise_peak(&dropped->away.in_place.most_us, totals->away.in_place.most_us);
 }
 
 size_t spill_log_max_line(struct spill_log_max *max, char *line, size_t size)

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "chunk_stay.h"
+#include "in_place_cost.h"
 #include "chunked.h"
 #include "minmax.h"
 #include "param_extent.h"
@@ -28,6 +29,8 @@
 #define PROBE_NS (10 * MS)
 /* After this time pending measurements count as lost: no thread uses their contexts any more. */
 #define LOST_NS (1000 * MS)
+/* How often the sums of accesses in place are told. */
+#define TELL_NS (250 * MS)
 /* Smaller exchanges do not tell the cost of a move. */
 #define MEASURED_BYTES (32ull << 20)
 /*
@@ -50,11 +53,15 @@ struct model {
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
 	uint64_t probed_ns; /* when an access was last timed only for that */
+	struct spill_in_place_cost in_place;
+	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
+	uint64_t tell_ns;           /* when its sums are told next */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ACCESS_MODEL */
 static struct model *model;
 static _Atomic uint64_t measurements; /* measurements so far */
+static _Atomic uint64_t missed_bytes; /* used in place by accesses that were not learned */
 
 /* pre: locked. False: no memory for the model */
 static struct model *ensure_model(void)
@@ -114,6 +121,9 @@ static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
 		return;
 	}
 	spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
+	if (access->on_host)
+		spill_in_place_cost_measured(&model->in_place, &model->benefit, access->site, access->waited,
+		                             ns);
 	for (unsigned i = 0; i < access->count; i++)
 		spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i], access->on_host,
 		                            ns);
@@ -184,19 +194,32 @@ static bool needs_probe(uint64_t now)
 	return is;
 }
 
-/* True: the costs of some of its chunks on the host are not known well enough. pre: locked */
-static bool has_unknown_cost(const struct spill_launch_access *access, uint16_t site)
+/*
+ * True: the costs of some of its chunks on the host are not known well enough. `*known`: each of them
+ * was measured. pre: locked
+ */
+static bool has_unknown_cost(const struct spill_launch_access *access, uint16_t site, bool *known)
 {
 	bool timed = false;
+	*known = true;
 	for (unsigned i = 0; i < spill_launch_access_host_keys(access); i++)
 		timed |= spill_site_chunk_cost_wants_sample(&model->benefit.pairs, site, access->host_keys[i],
-		                                            access->host_bytes >> 10);
+		                                            access->host_bytes >> 10, known);
 	return timed;
 }
 
-/* Fills the advice for an access to memory on the host. pre: locked */
-static void fill_advice(struct spill_access_advice *advice, const struct spill_launch_access *access,
-                        bool always)
+/* The access uses memory where it is, on the host. pre: locked */
+static void add_in_place(uint16_t site, uint64_t host_bytes, uint64_t ns, bool known)
+{
+	spill_in_place_cost_add(&model->in_place, &model->benefit, site, host_bytes, ns, known);
+}
+
+/*
+ * Fills the advice for an access to memory on the host. Apart, so that other accesses do not save
+ * registers for it. pre: locked
+ */
+static __attribute__((noinline)) void fill_advice(struct spill_access_advice *advice,
+                                                  const struct spill_launch_access *access, bool always)
 {
 	uint64_t now = spill_clock_ns();
 	advice->bring = always;
@@ -204,31 +227,41 @@ static void fill_advice(struct spill_access_advice *advice, const struct spill_l
 	advice->busy_ns = busy_time(now);
 	if (!advice->bring)
 		spill_benefit_doubt_copies(&model->benefit, now);
-	advice->timed = !always && (has_unknown_cost(access, advice->site) || needs_probe(now));
-	add_work(spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns));
+	bool known = false;
+	advice->timed = !always && (has_unknown_cost(access, advice->site, &known) || needs_probe(now));
+	uint64_t ns = spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns);
+	add_work(ns);
+	if (advice->bring)
+		advice->excess_ns = excess_ns;
+	else
+		add_in_place(advice->site, access->host_bytes, ns, known);
+	advice->waited = model->benefit.sites[advice->site].waiting;
+	if (!model->in_place_since_ns)
+		model->in_place_since_ns = now;
+	advice->tells = now >= model->tell_ns;
 }
 
-/* pre: locked */
-static struct spill_access_advice learn_access(const struct spill_launch_access *access, bool always)
+/* Fills the advice, which is all zero. pre: locked */
+static void learn_access(struct spill_access_advice *advice, const struct spill_launch_access *access,
+                         bool always)
 {
-	struct spill_access_advice advice = {.learned = true,
-	                                     .site = spill_benefit_site(&model->benefit, access->site)};
-	spill_access_history_launch(&model->history, access->keys, access->count, advice.site);
+	advice->learned = true;
+	advice->site = spill_benefit_site(&model->benefit, access->site);
+	spill_access_history_launch(&model->history, access->keys, access->count, advice->site);
 	if (access->once)
-		return advice;
+		return;
 	if (access->on_host)
-		fill_advice(&advice, access, always);
+		fill_advice(advice, access, always);
 	else
-		add_work(spill_benefit_expected(&model->benefit, advice.site, 0, 0));
+		add_work(spill_benefit_expected(&model->benefit, advice->site, 0, 0));
 	/*
 	 * Called each time, because it counts the launches. Launches with all memory on the device leave
 	 * half of the stopwatches to the others.
 	 */
-	bool wants = spill_benefit_wants_sample(&model->benefit, advice.site, access->host_bytes);
-	advice.timed |=
+	bool wants = spill_benefit_wants_sample(&model->benefit, advice->site, access->host_bytes);
+	advice->timed |=
 	    !always && wants && (access->on_host || spill_stopwatch_pending() < SPILL_STOPWATCHES / 2);
-	advice.work_ns = model->work_ns;
-	return advice;
+	advice->work_ns = model->work_ns;
 }
 
 struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access)
@@ -237,12 +270,44 @@ struct spill_access_advice spill_access_model_learn(const struct spill_launch_ac
 	bool always = brings_always();
 	if (!always || spill_access_recording_on())
 		spill_stopwatch_collect(add_measurement);
-	if (pthread_mutex_trylock(&lock))
+	if (pthread_mutex_trylock(&lock)) {
+		if (access->on_host && !access->once)
+			atomic_fetch_add_explicit(&missed_bytes, access->host_bytes, memory_order_relaxed);
 		return advice;
+	}
 	if (ensure_model())
-		advice = learn_access(access, always);
+		learn_access(&advice, access, always);
 	pthread_mutex_unlock(&lock);
 	return advice;
+}
+
+void spill_access_model_left_in_place(const struct spill_access_advice *advice, uint64_t host_bytes)
+{
+	if (!advice->learned || !host_bytes)
+		return;
+	pthread_mutex_lock(&lock);
+	add_in_place(advice->site, host_bytes,
+	             spill_benefit_expected(&model->benefit, advice->site, host_bytes, advice->excess_ns),
+	             false);
+	pthread_mutex_unlock(&lock);
+}
+
+bool spill_access_model_in_place(struct spill_in_place_sums *sums, bool all)
+{
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	bool known = model;
+	if (known) {
+		uint64_t now = spill_clock_ns(), since = model->in_place_since_ns;
+		uint64_t missed = atomic_exchange_explicit(&missed_bytes, 0, memory_order_relaxed);
+		model->in_place.unknown_kib += missed >> 10;
+		if (all)
+			spill_in_place_cost_end(&model->in_place, &model->benefit);
+		model->tell_ns = now + TELL_NS;
+		*sums = spill_in_place_cost_sums(&model->in_place, since ? now - since : 0, all);
+	}
+	pthread_mutex_unlock(&lock);
+	return known;
 }
 
 /* Keeps the verdict, and when an exchange for the needed chunks is considered again. pre: locked */
@@ -295,6 +360,7 @@ void spill_access_model_moved(uint64_t bytes, uint64_t ns, uint64_t excess_ns)
 void spill_access_model_reset(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	atomic_store(&missed_bytes, 0);
 	/* Not unmapped: a signal handler that forks may have interrupted a thread that uses it. */
 	if (model)
 		memset(model, 0, sizeof(*model));

@@ -8,15 +8,19 @@
 
 #include "launch_access.h"
 #include "exchange_choice.h"
+#include "in_place_cost.h"
 
 /* The advice for one access. */
 struct spill_access_advice {
 	bool learned; /* the model was not busy: the rest of the advice holds */
 	bool bring;   /* needs memory on the host, and a promotion may pay. */
 	bool timed;   /* measure it, unless chunks move for it. */
+	bool tells;   /* the sums of accesses in place are due (in_place.h) */
 	uint16_t site;
-	uint64_t busy_ns; /* estimated time until the device is idle. */
-	uint64_t work_ns; /* estimated work of all launches so far, for the stopwatch. */
+	uint64_t excess_ns;                  /* if bring: what a MiB of it costs on the host */
+	struct spill_benefit_waiting waited; /* for the stopwatch (in_place_cost.h) */
+	uint64_t busy_ns;                    /* estimated time until the device is idle. */
+	uint64_t work_ns;                    /* estimated work of all launches so far, for the stopwatch. */
 };
 
 /* Learns an access that is about to happen. Dropped if the lock is contended. */
@@ -42,6 +46,18 @@ void spill_access_model_idle(void);
  * on the host.
  */
 void spill_access_model_moved(uint64_t bytes, uint64_t ns, uint64_t excess_ns);
+
+/*
+ * An access with .bring used so many bytes on the host, because they did not come. Without .bring, the
+ * model has counted them.
+ */
+void spill_access_model_left_in_place(const struct spill_access_advice *advice, uint64_t host_bytes);
+
+/*
+ * The sums of accesses in place (in_place_cost.h). False: there was no access, or the lock is contended.
+ * The next accesses do not tell them for a while (advice.tells).
+ */
+bool spill_access_model_in_place(struct spill_in_place_sums *sums, bool all);
 
 void spill_access_model_reset(void); /* in a forked child */
 

@@ -6,6 +6,8 @@
 #include "prefetch.h"
 #include "exchange.h"
 #include "graph_access.h"
+#include "chunk_map.h"
+#include "in_place.h"
 #include "host_chunks.h"
 #include "chunked.h"
 #include "process.h"
@@ -32,6 +34,7 @@ static void *start_stopwatch(const struct spill_launch_access *access,
 	    .site = advice->site,
 	    .on_host = access->host_bytes,
 	    .work_ns = advice->work_ns,
+	    .waited = advice->waited,
 	    .placement = placement,
 	    .number = number,
 	};
@@ -58,6 +61,28 @@ static bool is_tried(const struct spill_launch_access *access)
 	       spill_process_policy()->movable_follow == SPILL_SWITCH_AUTO;
 }
 
+/* Its bytes on the host now. */
+static uint64_t still_on_host(const struct spill_launch_access *access)
+{
+	struct spill_chunk_map_entry entry;
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < access->count; i++)
+		if (spill_chunk_map_of((uint64_t)access->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT, &entry) &&
+		    entry.on_host)
+			bytes += (uint64_t)entry.count << SPILL_CHUNK_MAP_UNIT_SHIFT;
+	return bytes;
+}
+
+/* For the reports: memory on the host that the launch uses where it is. */
+static void count_in_place(const struct spill_launch_access *access, const struct spill_access_advice *advice,
+                           bool came)
+{
+	if (advice->bring)
+		spill_access_model_left_in_place(advice, came ? still_on_host(access) : access->host_bytes);
+	if (advice->tells)
+		spill_in_place_tell(false);
+}
+
 void *spill_before_launch(const struct spill_launch_access *access)
 {
 	if (stand_in)
@@ -69,6 +94,7 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	bool came = follows && advice.bring && spill_prefetch(access, &advice);
 	if (!came)
 		spill_prefetch_left_in_place(access, &advice);
+	count_in_place(access, &advice, came);
 	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
 	uint64_t number = spill_access_recording_launch(access, advice.site);
 	if (((advice.timed || recording_wants_time(access)) && !came) || placement)
@@ -119,5 +145,6 @@ void spill_launch_access_reset(void)
 	spill_prefetch_reset();
 	spill_trial_reset();
 	spill_access_model_reset();
+	spill_in_place_reset();
 	spill_access_recording_reset();
 }

@@ -11,6 +11,7 @@
 #define SPILL_STOPWATCH_H
 
 #include "backend.h"
+#include "migration_benefit.h"
 
 /* The launch that is measured. It is returned together with its time. */
 #define SPILL_STOPWATCH_KEYS 32
@@ -21,6 +22,7 @@ struct spill_stopwatch_access {
 	uint32_t keys[SPILL_STOPWATCH_KEYS]; /* the first few chunks on the host */
 	uint64_t number;                     /* of the launch, in a recording */
 	uint64_t work_ns;                    /* the caller's: estimated work up to this launch */
+	struct spill_benefit_waiting waited; /* the caller's: launches without a known time */
 	uint64_t placement;                  /* the caller's: where its memory was (trial.h) */
 };
 

@@ -171,7 +171,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 		for figure in $(sed 's/.*: up to //; s/; log .*//; s/ \([GM]iB\|s\|%\)/_\1/g' <<<"$last" | grep -oE '[0-9.]+_([GM]iB|s|%)'); do
 			[[ "$(of $name '.story | .size + "; " + .cost')" == *"${figure/_/ }"* ]]
 		done
-		"$spill" log "$name.jsonl" | grep -qF "; $(of $name .story.size); $(of $name .story.cost); still held "
+		"$spill" log "$name.jsonl" | grep -qF "; $(of $name '[.story | .size, .cost, .in_place] | join("; ")'); still held "
 	done
 	for name in $names; do
 		jq -e --slurpfile report "$name.json" '.runs[0].story == $report[0].runs[0].story and .runs[0].advice == $report[0].runs[0].advice' "$name.page.json"

@@ -26,13 +26,14 @@ with_function() {
 	[ "${lines[3]}" = "  refused by     host.limit (rule default); 512 B asked by prog+0x1 of cudaMalloc" ]
 	[[ ${lines[4]} == "  would help     a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"* ]]
 	[ "${lines[5]}" = "  spilled        yes: up to 2.04 GiB was in host memory; at most 8.04 GiB was wanted at once, and at most 6.00 GiB was on the card" ]
-	[ "${lines[6]}" = "  memory lacked  device 0: the log does not tell what was free" ]
-	[ "${lines[7]}" = "  placed there   1 of 2 allocations, in all 2.04 GiB host" ]
-	[ "${lines[8]}" = "  where          split: 2.04 GiB of it on the host, the rest on the card" ]
-	[ "${lines[9]}" = "  why            2.04 GiB because the card was full" ]
-	[ "${lines[10]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
-	[[ ${lines[11]} == "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: 4.04 GiB less on device 0 (8.04 GiB wanted - 4.00 GiB room = 4.04 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
-	[ "${lines[12]}" = "  log            $data/run.jsonl" ]
+	[ "${lines[6]}" = "  read there     the time that kernels lost by reading it there is not known" ]
+	[ "${lines[7]}" = "  memory lacked  device 0: the log does not tell what was free" ]
+	[ "${lines[8]}" = "  placed there   1 of 2 allocations, in all 2.04 GiB host" ]
+	[ "${lines[9]}" = "  where          split: 2.04 GiB of it on the host, the rest on the card" ]
+	[ "${lines[10]}" = "  why            2.04 GiB because the card was full" ]
+	[ "${lines[11]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
+	[[ ${lines[12]} == "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: 4.04 GiB less on device 0 (8.04 GiB wanted - 4.00 GiB room = 4.04 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
+	[ "${lines[13]}" = "  log            $data/run.jsonl" ]
 }
 
 @test "totals to the byte, and equal to the exit line's" {
@@ -239,6 +240,26 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	[ "$(json twice.jsonl | jq .runs[0].totals.away.moves_us)" = "$(json "$data/moves.jsonl" | jq .runs[0].totals.away.moves_us)" ]
 }
 
+# kept/use.jsonl is of a run on the simulator, whose link has an eighth of the device's rate.
+@test "the time that kernels lost by reading host memory: the same in text, JSON, the page and spill log" {
+	log=$data/kept/use.jsonl
+	told="kernels lost about 2.5 s, 27 % of the 9.2 s, by reading about 5.60 GiB of it over the link"
+	[ "$(json "$log" | jq -r .runs[0].story.in_place)" = "$told" ]
+	run "$spill" report "$log"
+	has_line "  read there     $told"
+	"$spill" report --html - "$log" | grep -qF "\"in_place\":\"$told\""
+	"$spill" log "$log" | tail -n 1 | grep -qF "; $told; still held "
+	[ "$("$spill" log "$log" | grep -c 'use   of host memory so far: kernels lost about ')" = "$(grep -c '"kind":"use"' "$log")" ]
+	# The last figures of a run that was killed.
+	grep -v '"kind":"exit"' "$log" >killed.jsonl
+	so_far=$(grep '"kind":"use"' "$log" | tail -n 1 | jq -c '.away | [.in_place_bytes, .in_place_us]')
+	[ "$(json killed.jsonl | jq -c '.runs[0].story | [.in_place_bytes, .in_place_us]')" = "$so_far" ]
+	[[ $(json killed.jsonl | jq -r .runs[0].story.in_place) == "kernels lost about "* ]]
+	# With movable.follow = off nobody sees it.
+	sed 's/"name":"movable.follow","value":"auto"/"name":"movable.follow","value":"off"/; s/,"followed_bytes":[^}]*//' "$log" >off.jsonl
+	[ "$(json off.jsonl | jq -r .runs[0].story.in_place)" = "the time that kernels lost by reading it there is not known (movable.follow = off)" ]
+}
+
 # story.jsonl and story.stderr are of one run on the simulator: movable memory, and an out of memory at host.limit.
 @test "a recorded run: stderr, text, JSON, the page, --summary and spill log tell one story" {
 	json "$data/story.jsonl" >story.json || [ $? -eq 1 ]
@@ -257,7 +278,10 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	[ "${lines[6]}" = "  cost           $cost" ]
 	"$spill" report --html - "$data/story.jsonl" | grep -qF "\"size\":\"$size\",\"cost\":\"$cost\""
 	"$spill" report --summary "$data/story.jsonl" | grep -qF " $(jq -r '.runs[0].story.peak_bytes / 1048576 * 100 | round / 100' story.json).00 MiB "
-	"$spill" log "$data/story.jsonl" | grep -qF "; $size; $cost; still held "
+	# The log is older than the time that kernels lost.
+	in_place="the time that kernels lost by reading it there is not known (movable.follow = off)"
+	[ "${lines[7]}" = "  read there     $in_place" ]
+	"$spill" log "$data/story.jsonl" | grep -qF "; $size; $cost; $in_place; still held "
 	# What others held, and so no room that the run would contradict.
 	[ "$(jq -c '.runs[0].devices[0] | [.shortage.told, .shortage.others, .fit.others, (.fit.surplus < 0)]' story.json)" = '[true,2097152,2097152,true]' ]
 	[ "$(jq -c '.runs[0].differences' story.json)" = '[]' ]

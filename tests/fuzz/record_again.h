@@ -108,6 +108,8 @@ static inline size_t write_again(const struct spill_record *record, char *buffer
 		                         record->note.text, buffer, size);
 	case SPILL_KIND_DROP:
 		return spill_record_drop(&record->drop, buffer, size);
+	case SPILL_KIND_USE:
+		return spill_record_use(&record->use, buffer, size);
 	case SPILL_KIND_EXIT:
 		return spill_record_exit(record->exit.time_us, record->exit.how, &record->exit.totals,
 		                         record->exit.hits, record->exit.hit_count, buffer, size);

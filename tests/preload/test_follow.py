@@ -3,10 +3,14 @@
 On the simulator, whose kernels are as fast on host memory as on the device's: `auto` has no reason to move there, but with a
 model of time (class Timed)."""
 import collections
+import os
 import re
+import signal
+import subprocess
+import time
 import unittest
 
-from harness import KERNELS, MIB, PROGRAMS, Case
+from harness import KERNELS, MIB, PROGRAMS, Case, report
 
 LIMIT = 50  # MiB: 48 of buffers, 2 of what is small
 BUFFER = 4  # MiB, two chunks
@@ -351,8 +355,8 @@ class Graphs(FollowCase):
         self.assertLessEqual({1, 2}, self.came("nodes:0:3 other update:1:4")[1])
 
 
-class Timed(FollowCase):
-    """On a device whose memory is eight times as fast as its link. Times are the model's, and compared within one run."""
+class TimedCase(FollowCase):
+    """A device whose memory is eight times as fast as its link. Times are the model's."""
     usual = FollowCase.usual | {"SPILL_MOVABLE_FOLLOW": "auto", "SPILL_SIM_TIME": "device:4GiB,link:512MiB,launch:10"}
     large = {"vram": "512MiB", "SPILL_MOVABLE_CHUNK": "8MiB"}
 
@@ -360,6 +364,10 @@ class Timed(FollowCase):
         """ms of each of so many steps, and what the program printed."""
         done = self.program(f"{made} time {f'{step} time ' * count} {end} check", **variables)
         return [float(ms) for ms in re.findall(r"^time ([0-9.]+)$", done.stdout, re.MULTILINE)][1:], done
+
+
+class Timed(TimedCase):
+    """Times are compared within one run."""
 
     def test_what_is_read_again_comes(self):
         """Each sweep reads every byte 32 times: in place that takes far longer than the exchange."""
@@ -383,6 +391,59 @@ class Timed(FollowCase):
         self.assertEqual([self.where(done, n)[1] for n in range(12)], ["dddd"] * 12)
         self.assertIn("h", self.where(done, 12)[1])
         self.assertLess(2 * min(times[1:]), times[0], times)
+
+
+class InPlace(TimedCase):
+    """The time that kernels lose by reading memory on the host is told: 32 of 192 MiB are there, and the link has an eighth of
+    the device's rate."""
+    link = TimedCase.large | {"SPILL_DEVICE_LIMIT": "162MiB", "SPILL_SIM_TIME": "device:16GiB,link:2GiB"}
+    LOST_US = 1e6 / (2 << 30) - 1e6 / (16 << 30)  # for each byte
+
+    def story(self, done):
+        """The report's sentence, which is also that of the line at the end."""
+        told = self.reported()["story"]
+        self.assertIn(f"; {told['in_place']}; log " if told["in_place"] else "card; log ", done.stderr.splitlines()[-1])
+        return told
+
+    def test_what_kernels_lose_is_told(self):
+        """Of 12 sweeps the first ones may bring some of the memory instead. A busy machine makes a kernel later than its model."""
+        told = self.story(self.program(f"make:6:32 {'reread:1:1 ' * 12} check", **self.link))
+        self.assertTrue(6 * 24 * MIB < told["in_place_bytes"] <= 12 * 32 * MIB, told)
+        lost = told["in_place_bytes"] * self.LOST_US
+        self.assertTrue(0.9 * lost < told["in_place_us"] <= told["in_place_most_us"] < 2 * lost, (told, lost))
+        self.assertRegex(told["in_place"], r"^kernels lost about [0-9.]+ s, [0-9]+ % of the [0-9.]+ s, by reading about [0-9.]+ [MG]iB of it "
+                         "over the link$")
+
+    def test_a_graph_loses_at_most_its_time(self):
+        """Nobody knows how long it takes on the device."""
+        told = self.story(self.program("make:6:32 nodes:0:6 graph:12 check", **self.link))
+        self.assertGreater(told["in_place_bytes"], 6 * 24 * MIB)
+        self.assertGreater(told["in_place_most_us"], told["in_place_bytes"] * self.LOST_US)
+        self.assertLess(told["in_place_us"], told["in_place_most_us"])
+        self.assertRegex(told["in_place"], r"^kernels lost (at most|about [0-9.]+ s to) ")
+
+    def test_what_nobody_sees_is_told(self):
+        done = self.program("make:6:32 reread:3:1 check", **self.link | {"SPILL_MOVABLE_FOLLOW": "off"})
+        self.assertEqual(self.story(done)["in_place"],
+                         "the time that kernels lost by reading it there is not known (movable.follow = off)")
+        # Memory at a place for good is not in chunks.
+        done = self.program("make:6:32 reread:3:1 check", **self.link | {"SPILL_OOM_CHAIN": "host"})
+        self.assertEqual(self.story(done)["in_place"], "the time that kernels lost by reading it there is not known")
+
+    def test_a_killed_run_tells_what_it_lost_so_far(self):
+        self.log.unlink(missing_ok=True)
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": "512MiB",
+                       "LD_LIBRARY_PATH": os.environ["SIM_PATH"], **self.preloaded(), **self.usual, **self.link}
+        del environment["vram"]
+        words = [str(PROGRAMS / "follow"), KERNELS, "make:6:32", "reread:100000:1"]
+        with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            while running.poll() is None and not (self.log.exists() and '"kind":"use"' in self.log.read_text(encoding="utf-8")):
+                time.sleep(0.01)
+            running.kill()
+        self.assertEqual(running.returncode, -signal.SIGKILL)
+        (run,), _ = report(self.log)
+        self.assertFalse(run["exited"])
+        self.assertRegex(run["story"]["in_place"], "^kernels lost about ")
 
 
 class Nothing(FollowCase):

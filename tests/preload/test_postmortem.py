@@ -91,7 +91,7 @@ class PostMortem(ScriptCase):
         done = self.script("retain:0 alloc:a:4m:2 alloc:b:2m:1 free:b alloc:c:2m:1 alloc:d:4m:9", SPILL_HOST_LIMIT="9MiB",
                            SPILL_SIM_CONTEXT="1MiB")
         oom, = self.ooms()
-        story = "up to 8.00 MiB was in host memory; at most 18.00 MiB was wanted at once, and at most 10.00 MiB was on the card\nspill:     8.00 MiB host, in 2 of 6 allocations"
+        story = "up to 8.00 MiB was in host memory; at most 18.00 MiB was wanted at once, and at most 10.00 MiB was on the card; the time that kernels lost by reading it there is not known (movable.follow = off)\nspill:     8.00 MiB host, in 2 of 6 allocations"
         self.assertEqual("\n".join(self.block(done)), "\n".join(self.expected(oom, story)))
         self.assertEqual((oom["ours"], oom["total"] - oom["free"] - oom["ours"]), (10 * MIB, 2 * MIB))
         self.check_groups(self.records(), 1, 2)
@@ -214,7 +214,7 @@ class Ending(ScriptCase):
         self.assertEqual(self.totals(block), run["totals"])
         self.assertEqual((run["differences"], run["how"]), ([], how))
         self.assertRegex(block, rf"^spill: \w+: ended \({how}\); ")
-        story = "; ".join(filter(None, (run["story"]["size"], run["story"]["cost"])))
+        story = "; ".join(filter(None, (run["story"][name] for name in ("size", "cost", "in_place"))))
         refused = f"; {run['totals']['ooms']} refused as out of memory, " if run["totals"]["ooms"] else "\n"
         self.assertIn(f"; {story}{refused}", block)
         self.assertTrue(block.endswith(f"spill:   log {self.log}\n"))

@@ -9,6 +9,11 @@ from scripted import FULL, MOVED, ScriptCase
 VRAM = 14 * MIB
 
 
+def told(story):
+    """The sentences of a story as they follow each other on stderr."""
+    return "; ".join(filter(None, (story[name] for name in ("size", "cost", "in_place"))))
+
+
 class Seen(ScriptCase):
     movable = "off"
 
@@ -70,7 +75,7 @@ class Lines(ScriptCase):
         self.assertRegex(first, "^spill: script: 1.00 MiB of 1.00 MiB placed in host memory .*; expect lower speed; log ")
         self.assertRegex(second, r"^spill: script: now 6.00 MiB is off the card \(1.00 MiB when last told\); expect lower speed; log ")
         self.assertRegex(third, r"^spill: script: now 26.00 MiB is off the card \(6.00 MiB when last told\)")
-        self.assertEqual(end, f"spill: script: {run['story']['size']}; log {self.log}")
+        self.assertEqual(end, f"spill: script: {told(run['story'])}; log {self.log}")
         self.assertTrue(run["story"]["size"].startswith("up to 46.00 MiB was in host memory; "), end)
 
     def test_never_more_than_five(self):
@@ -91,12 +96,13 @@ class Lines(ScriptCase):
         *lines, end = self.lines("alloc:a:4m:5", **MOVED | {"SPILL_MOVABLE_ENABLE": "on"})
         story = self.reported()["story"]
         self.assertGreater(story["moves_us"], 0)
-        self.assertEqual(end, f"spill: script: {story['size']}; {story['cost']}; log {self.log}")
+        self.assertEqual(end, f"spill: script: {told(story)}; log {self.log}")
         self.assertLessEqual(len(lines), 4)
 
     def test_without_a_log(self):
         *_, end = self.lines("alloc:a:4m:5", SPILL_LOG="off")
-        self.assertRegex(end, r"^spill: script: up to 8.00 MiB was in host memory; at most 20.00 MiB was wanted at once, and at most 12.00 MiB was on the card$")
+        self.assertRegex(end, r"^spill: script: up to 8.00 MiB was in host memory; at most 20.00 MiB was wanted at once, and at most 12.00 MiB was on the card; the time that "
+                         r"kernels lost by reading it there is not known \(movable.follow = off\)$")
 
 
 class Same(ScriptCase):
@@ -112,12 +118,13 @@ class Same(ScriptCase):
         page = self.told("report", "--html", "-")
         story, oom = run["story"], run["ooms"][-1]
         end = done.stderr.splitlines()[-1]
-        self.assertEqual(end, f"spill: script: {story['size']}; {story['cost']}; log {self.log}")
-        self.assertIn(f"  spilled        yes: {story['size']}\n  cost           {story['cost']}\n", text)
+        self.assertEqual(end, f"spill: script: {told(story)}; log {self.log}")
+        self.assertIn(f"  spilled        yes: {story['size']}\n  cost           {story['cost']}\n  read there     {story['in_place']}\n", text)
         self.assertIn(json.dumps(story["size"]), page)
         self.assertIn(json.dumps(story["cost"]), page)
+        self.assertIn(json.dumps(story["in_place"]), page)
         log = self.told("log")
-        self.assertIn(f"; {story['size']}; {story['cost']}; still held ", log.splitlines()[-1])
+        self.assertIn(f"; {told(story)}; still held ", log.splitlines()[-1])
         summary = self.told("report", "--summary")
         self.assertEqual(summary.splitlines()[2].split()[4:6], story["size"].split()[2:4], summary)
         # The cause of an out of memory, with its remedy, is at the top and the same everywhere.

@@ -463,8 +463,9 @@ class View(TopCase):
         self.ordered(6, 4, 2)
         lines = [line.rstrip() for line in self.screen.display]
         self.assertRegex(lines[1], r"^0 Simulated GPU +\[\|*\+* *\] +[0-9.]+[MG]? \+[0-9.]+[MG]? of 14.0M, .*spilled [0-9.]+[MG]$")
-        self.assertRegex(lines[-5], r"^most: .* placed off card, \d+ out of memory$")
-        self.assertRegex(lines[-4], r"^moves: \d+ out \(\S+\), \d+ back \(\S+\)$")
+        self.assertRegex(lines[-6], r"^most: .* placed off card, \d+ out of memory$")
+        self.assertRegex(lines[-5], r"^moves: \d+ out \(\S+\), \d+ back \(\S+\)$")
+        self.assertEqual(lines[-4], "reads: the time that kernels lost by reading it there is not known")
         self.assertRegex(lines[-2], r"^log:  .*/log6$")
         self.assertEqual(self.leaves(), 0)
         self.open("--sort", "spilled", columns=26)

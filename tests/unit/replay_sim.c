@@ -48,8 +48,9 @@ static struct {
 	unsigned submitted;
 	uint64_t free; /* bytes */
 	uint64_t came;
-	unsigned timed;          /* launches */
-	uint64_t timers[TIMERS]; /* when they pass */
+	unsigned timed;               /* launches */
+	uint64_t lost_ns, used_bytes; /* by uses on the host */
+	uint64_t timers[TIMERS];      /* when they pass */
 	unsigned timer_count;
 	struct move moves[MOST_MOVES]; /* of the exchange that is collected now */
 	unsigned move_count;
@@ -292,15 +293,20 @@ static void wait_until(uint64_t ns)
 		fake_clock.ns = ns;
 }
 
-static void submit(const struct recorded_launch *launch)
+static void submit(const struct recording *in, const struct recorded_launch *launch)
 {
-	uint64_t ns = launch->ns, *end = &device.ends[device.submitted++ % QUEUE], now;
+	uint64_t lost_ns = 0, bytes = 0, *end = &device.ends[device.submitted++ % QUEUE], now;
 	for (unsigned i = 0; i < launch->count; i++)
-		ns += is_on_host(launch->uses[i].chunk) ? launch->uses[i].in_place_ns : 0;
+		if (is_on_host(launch->uses[i].chunk)) {
+			lost_ns += launch->uses[i].in_place_ns;
+			bytes += in->chunks[launch->uses[i].chunk].bytes;
+		}
+	device.lost_ns += launch->once ? 0 : lost_ns;
+	device.used_bytes += launch->once ? 0 : bytes;
 	fake_clock.ns += SUBMIT_NS;
 	wait_until(*end); /* the queue is full */
 	now = spill_clock_ns();
-	device.done_ns = (device.done_ns > now ? device.done_ns : now) + ns;
+	device.done_ns = (device.done_ns > now ? device.done_ns : now) + launch->ns + lost_ns;
 	*end = device.done_ns;
 }
 
@@ -314,7 +320,7 @@ static void run_launch(const struct recording *in, const struct recorded_launch 
 	bool wanted = spill_chunked_on_host() && policy.movable_follow != SPILL_SWITCH_OFF;
 	void *stopwatch = wanted ? spill_before_launch(&access) : NULL;
 	device.timed += stopwatch != NULL;
-	submit(launch);
+	submit(in, launch);
 	if (wanted)
 		spill_after_launch(stopwatch);
 	fake_clock.ns += SUBMIT_NS;
@@ -345,10 +351,14 @@ static struct replay_result run(const struct recording *recording, enum spill_sw
 	spill_contexts_made(&vendor, 0, &context);
 	memset(&device, 0, sizeof(device));
 	fake_clock_use(1000 * US);
-	device.done_ns = spill_clock_ns();
+	const uint64_t fake_clock_begin = device.done_ns = spill_clock_ns();
 	make_memory(recording, resident);
 	for (unsigned i = 0; i < recording->phase_count; i++)
 		run_phase(recording, &recording->phases[i], &result);
+	result.ns = device.done_ns - fake_clock_begin;
+	result.lost_ns = device.lost_ns;
+	result.used_bytes = device.used_bytes;
+	spill_access_model_in_place(&result.told, true);
 	free_memory();
 	spill_launch_access_reset();
 	return result;

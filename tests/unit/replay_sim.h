@@ -6,6 +6,7 @@
 #ifndef REPLAY_SIM_H
 #define REPLAY_SIM_H
 
+#include "in_place_cost.h"
 #include "policy.h"
 #include "recorded_run.h"
 
@@ -16,6 +17,9 @@ struct replay_result {
 	uint64_t moved[REPLAY_PERIODS];     /* bytes that came in each */
 	unsigned timed[REPLAY_PERIODS];     /* launches of each that were timed */
 	unsigned count;
+	uint64_t ns;                     /* all periods */
+	uint64_t lost_ns, used_bytes;    /* by uses on the host, without copies and sets */
+	struct spill_in_place_sums told; /* the same as estimated for the reports */
 };
 
 /* Runs it with movable.follow, from the sides that were recorded. */

@@ -77,7 +77,8 @@ TEST(the_whole_block)
 	    "(cudaMalloc)\n"
 	    "spill:   spilled before: up to 3.00 GiB was in host memory; at most 10.00 GiB was wanted at "
 	    "once, and at most 8.00 GiB was on the card, at different moments; "
-	    "moves held the program up for 0.30 s, 2 % of the 15.0 s\n"
+	    "moves held the program up for 0.30 s, 2 % of the 15.0 s; the time that kernels lost by reading "
+	    "it there is not known\n"
 	    "spill:     2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to make room\n"
 	    "spill:   this process holds 8.00 GiB device, 2.00 GiB host (3.00 GiB on other devices); by "
 	    "place: split 5.00 GiB in 1, "
@@ -233,24 +234,27 @@ static const char *ended(const struct spill_totals *of, struct spill_bytes_by_re
 /* Every figure a different one, to the byte. */
 TEST(the_end)
 {
-	const struct spill_totals all = {.allocs = 12,
-	                                 .frees = 11,
-	                                 .spills = 3,
-	                                 .ooms = 1,
-	                                 .demotions = 2,
-	                                 .promotions = 1,
-	                                 .demoted = GIB,
-	                                 .promoted = GIB / 2,
-	                                 .live = {1, 2, 3},
-	                                 .peak = {4 * GIB, 3 * GIB, 5},
-	                                 .spilled = {.host = 2 * GIB + 1, .managed = 7},
-	                                 .away = {3 * GIB, 6 * GIB, 20000}};
+	const struct spill_totals all = {
+	    .allocs = 12,
+	    .frees = 11,
+	    .spills = 3,
+	    .ooms = 1,
+	    .demotions = 2,
+	    .promotions = 1,
+	    .demoted = GIB,
+	    .promoted = GIB / 2,
+	    .live = {1, 2, 3},
+	    .peak = {4 * GIB, 3 * GIB, 5},
+	    .spilled = {.host = 2 * GIB + 1, .managed = 7},
+	    .away = {3 * GIB, 6 * GIB, 20000, {3 * GIB, 9 * GIB, 1500000, 2000000}}};
 
 	assert_string_equal(
 	    ended(&all, (struct spill_bytes_by_reason){.oom = GIB, .limit = GIB / 2, .rule = GIB / 2}),
 	    "spill: llama-server: ended (exit); up to 3.00 GiB was in host or managed memory; at most "
 	    "6.00 GiB was wanted at once, and at most 4.00 GiB was on the card, at different moments; moves "
-	    "held the program up for 0.02 s, 1 % of the 4.0 s; 1 refused as out of memory, with those of "
+	    "held the program up for 0.02 s, 1 % of the 4.0 s; kernels lost about 1.5 s to 2.0 s, 50 % of "
+	    "the "
+	    "4.0 s, by reading about 9.00 GiB of it over the link; 1 refused as out of memory, with those of "
 	    "oom.honest_first, which are asked again\n"
 	    "spill:   placed there: 2.00 GiB host, 7 B managed in 3 of 12 allocations; moved to the host "
 	    "1.00 GiB in 2 moves, moved back 512.00 MiB in 1 move\n"
@@ -266,6 +270,9 @@ TEST(the_end)
 	    "spill:   peak bytes: device 4294967296, host 3221225472, managed 5\n"
 	    "spill:   spilled bytes: device 0, host 2147483649, managed 7\n"
 	    "spill:   away: peak_bytes 3221225472, wanted_bytes 6442450944, moves_us 20000\n"
+	    "spill:   in place: followed_bytes 3221225472, in_place_bytes 9663676416, in_place_us 1500000, "
+	    "in_place_most_us "
+	    "2000000\n"
 	    "spill:   log /tmp/a.jsonl\n");
 }
 
@@ -290,7 +297,7 @@ TEST(the_end_without_a_spill)
 	    strstr(ended(&none, (struct spill_bytes_by_reason){0}),
 	           "ended (exit); up to 4 B was in host memory; at most 9 B was wanted at once, and "
 	           "at most 0 B was on the card, at different moments; moves held the program up "
-	           "for less than 0.01 s, less than 1 % of the 4.0 s\n"));
+	           "for less than 0.01 s, less than 1 % of the 4.0 s; the time"));
 	assert_null(strstr(buffer, "why"));
 	assert_non_null(strstr(buffer, "at most 4 B less in use"));
 }
@@ -299,6 +306,7 @@ TEST(the_end_without_a_spill)
 TEST(the_last_line)
 {
 	struct spill_totals run = totals;
+	run.away.in_place.followed = run.away.peak; /* nothing was read there */
 	struct spill_report_process end = {
 	    .program = "llama-server", .log = "/tmp/a.jsonl", .totals = &run, .run_us = 15000000};
 
@@ -347,6 +355,60 @@ TEST(what_moves_cost)
 	/* Too short for a share. */
 	assert_string_equal(cost(1000, 4999, false), "moves held the program up for less than 0.01 s");
 	assert_string_equal(cost(20000, 0, false), "moves held the program up for 0.02 s");
+}
+
+static const char *in_place(struct spill_away away, uint64_t run_us)
+{
+	const struct spill_story story = {.away = away, .run_us = run_us, .any = true};
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_story_in_place(&text, &story);
+	return buffer;
+}
+
+TEST(what_reading_in_place_costs)
+{
+	struct spill_away away = {.peak = 4 * GIB, .in_place = {4 * GIB, 118 * GIB, 9800000, 9900000}};
+
+	assert_string_equal(in_place(away, 12100000), "kernels lost about 9.9 s, 82 % of the 12.1 s, by "
+	                                              "reading about 118.00 GiB of it over the link");
+	away.in_place.us = 3200000;
+	assert_string_equal(in_place(away, 12100000),
+	                    "kernels lost about 3.2 s to 9.9 s, 82 % of the 12.1 s, "
+	                    "by reading about 118.00 GiB of it over the link");
+	away.in_place.us = 2000000;
+	assert_string_equal(in_place(away, 12100000), "kernels lost at most 9.9 s, 82 % of the 12.1 s, by "
+	                                              "reading about 118.00 GiB of it over the link");
+	/* Kernels of several streams take their times side by side, and the program stood still for moves. */
+	away.moves_us = 2100000;
+	assert_string_equal(in_place(away, 10000000),
+	                    "kernels lost about 2.0 s to 7.9 s, 79 % of the 10.0 s, "
+	                    "by reading about 118.00 GiB of it over the link");
+	/* A quarter of it was managed memory, say. */
+	away.in_place.followed = 3 * GIB;
+	assert_string_equal(in_place(away, 0), "kernels lost at most 9.9 s by reading about 118.00 GiB of it "
+	                                       "over the link (nothing is known of 1.00 GiB more)");
+}
+
+/* Never 0 where nobody knows. */
+TEST(what_is_not_known_is_told)
+{
+	struct spill_away away = {.peak = 4 * GIB};
+
+	assert_string_equal(in_place(away, 12100000),
+	                    "the time that kernels lost by reading it there is not known");
+	away.in_place.followed = GIB;
+	assert_string_equal(in_place(away, 12100000),
+	                    "the time that kernels lost by reading 3.00 GiB of it there is not known");
+	away.in_place.bytes = 9 * GIB;
+	assert_string_equal(in_place(away, 12100000),
+	                    "the time that kernels lost by reading about 9.00 GiB of "
+	                    "it over the link is not known");
+	/* Seen, and not read; the rest is rounding. */
+	away.in_place = (struct spill_in_place){.followed = 4 * GIB - 4096};
+	assert_string_equal(in_place(away, 12100000), "");
+	away = (struct spill_away){0};
+	assert_string_equal(in_place(away, 12100000), "");
 }
 
 static const char *problem, *program; /* of a refused policy; the program's name */

@@ -75,7 +75,10 @@ static struct spill_seen seen(void)
 
 static struct spill_away away(void)
 {
-	return roll_any() % 2 ? (struct spill_away){number(), 1 + number() / 2, number()}
+	return roll_any() % 2 ? (struct spill_away){number(),
+	                                            1 + number() / 2,
+	                                            number(),
+	                                            {number(), number(), number(), number()}}
 	                      : (struct spill_away){0};
 }
 
@@ -192,6 +195,13 @@ static size_t any_drop(char *buffer)
 	return spill_record_drop(&drop, buffer, MOST);
 }
 
+static size_t any_use(char *buffer)
+{
+	const struct spill_record_use record = {.time_us = number(), .away = {number(), 1, number(), {1}}};
+
+	return spill_record_use(&record, buffer, MOST);
+}
+
 static size_t any_start(char *buffer)
 {
 	struct spill_record_start start = {
@@ -235,7 +245,7 @@ static size_t (*const any[SPILL_KINDS_COUNT])(char *buffer) = {
     [SPILL_KIND_START] = any_start, [SPILL_KIND_ALLOC] = any_alloc, [SPILL_KIND_FREE] = any_free,
     [SPILL_KIND_MOVE] = any_move,   [SPILL_KIND_SUM] = any_sum,     [SPILL_KIND_OOM] = any_oom,
     [SPILL_KIND_FILE] = any_file,   [SPILL_KIND_NOTE] = any_note,   [SPILL_KIND_DROP] = any_drop,
-    [SPILL_KIND_EXIT] = any_exit,
+    [SPILL_KIND_USE] = any_use,     [SPILL_KIND_EXIT] = any_exit,
 };
 
 /* From a copy of exactly this length, so that a sanitizer sees a byte read outside. */

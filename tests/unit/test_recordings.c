@@ -205,6 +205,37 @@ TEST(the_first_periods_are_at_most_three_times_as_long)
 	assert_int_equal(found_long, known_long);
 }
 
+static void print_told(void)
+{
+	printf("with auto in place");
+	print_ms("lost", (double)ours.lost_ns);
+	print_ms("told", (double)ours.told.ns);
+	print_ms("told at most", (double)ours.told.most_ns);
+	printf("; MiB %llu, told %llu\n", (unsigned long long)ours.used_bytes >> 20,
+	       (unsigned long long)ours.told.bytes >> 20);
+}
+
+/*
+ * The reports tell a range of the time that was lost. The recordings know the true one: it is in there,
+ * or at most a quarter off.
+ */
+TEST(the_time_lost_in_place_is_told)
+{
+	assert_true(ours.lost_ns * 4 >= ours.told.ns * 3);
+	assert_true(ours.lost_ns * 3 <= ours.told.most_ns * 4);
+	assert_true(ours.told.most_ns <= ours.ns);
+	assert_true(ours.told.bytes <= ours.used_bytes);
+}
+
+/* With `on` nothing is timed, and with `off` nothing is seen. No time is told then, not even 0. */
+TEST(without_times_none_is_told)
+{
+	assert_int_equal(on.told.most_ns, 0);
+	assert_true(on.told.bytes <= on.used_bytes && (on.told.bytes || !on.used_bytes));
+	assert_int_equal(off.told.most_ns, 0);
+	assert_int_equal(off.told.bytes, 0);
+}
+
 static int run_all(void **state)
 {
 	off = replay(&recording, SPILL_SWITCH_OFF);
@@ -212,6 +243,7 @@ static int run_all(void **state)
 	ours = replay(&recording, SPILL_SWITCH_AUTO);
 	resident = replay_resident(&recording);
 	each_phase(print_phase);
+	print_told();
 	return 0;
 }
 

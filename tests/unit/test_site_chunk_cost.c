@@ -31,12 +31,14 @@ TEST(what_was_measured_is_found)
 	assert_true(spill_site_chunk_cost_find(&pairs, 2, 10)->kib >= 1);
 }
 
+static bool known;
+
 static unsigned wanted(uint16_t site, uint32_t key, unsigned uses)
 {
 	unsigned count = 0;
 
 	while (uses--)
-		count += spill_site_chunk_cost_wants_sample(&pairs, site, key, 1024);
+		count += spill_site_chunk_cost_wants_sample(&pairs, site, key, 1024, &known);
 	return count;
 }
 
@@ -50,18 +52,38 @@ TEST(it_is_timed_until_it_is_known)
 	assert_int_equal(wanted(1, 11, 1), 1);
 }
 
+TEST(a_launch_is_known_if_each_of_its_chunks_is)
+{
+	known = true;
+	wanted(1, 10, 1);
+	assert_false(known);
+	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, MS);
+	known = true;
+	wanted(1, 10, 1);
+	assert_true(known);
+	wanted(1, 11, 1);
+	assert_false(known);
+	wanted(1, 10, 1);
+	assert_false(known);
+	/* Measured with far more on the host, which says nothing. */
+	spill_site_chunk_cost_add(&pairs, 1, 11, 64 * 1024, MS);
+	known = true;
+	wanted(1, 11, 1);
+	assert_false(known);
+}
+
 /* The sample was of a launch that named the rest of an allocation. It says nothing about a launch that names one buffer. */
 TEST(it_is_timed_again_with_half_or_twice_as_much_on_the_host)
 {
 	assert_int_equal(wanted(1, 10, 1), 1);
 	spill_site_chunk_cost_add(&pairs, 1, 10, 64 * 1024, MS);
-	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 1024));
+	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 1024, &known));
 	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 64 * 1024);
 	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, 2 * MS);
 	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->ns == 2 * MS);
 	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 1024);
 	assert_int_equal(wanted(1, 10, 10), 0);
-	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 3 * 1024));
+	assert_true(spill_site_chunk_cost_wants_sample(&pairs, 1, 10, 3 * 1024, &known));
 }
 
 /* A program whose memory comes and goes for days. */

@@ -124,11 +124,11 @@ function verdictOfAll(pick) {
 function verdictOf(run) {
 	const surfaced = surfacedOf(run);
 	/* The most in host memory is the headline, the other peaks are below it. */
-	const [peak, ...rest] = run.story.size.split("; ");
+	const [peak, ...rest] = run.story.size.split("; "), costs = [run.story.cost, run.story.in_place].filter(Boolean);
 
 	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"},
 		headline([outOf(surfaced), peak], surfaced, !wasAway(run)), causeOf(run),
-		rest.length || run.story.cost ? make("p", {class: "lead"}, sentences([...rest, run.story.cost])) : null, shortageOf(run),
+		rest.length || costs.length ? make("p", {class: "lead"}, sentences([...rest, ...costs])) : null, shortageOf(run),
 		run.advice ? make("p", {class: "advice"}, make("b", {}, "To fit: "), run.advice) : null,
 			doubtsOf(run), factsOf(run));
 }

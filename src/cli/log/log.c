@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "find_log.h"
 #include "put.h"
+#include "summary.h"
 
 static void print_heading(struct log_output *output, const struct log_reading *reading)
 {
@@ -48,7 +49,7 @@ static void print_record(struct log_output *output, struct log_reading *reading,
 	} else {
 		if (output->counting)
 			count_rules(reading, record);
-		cli_print_record(stdout, record, &reading->files);
+		cli_print_record(stdout, record, &reading->files, reading->follow_off);
 	}
 	output->records++;
 }
@@ -56,6 +57,8 @@ static void print_record(struct log_output *output, struct log_reading *reading,
 /* Needed for later lines, also if this one is not shown. A piece of a run begins it anew. */
 static void take_files(struct log_reading *reading, const struct spill_record *record)
 {
+	if (record->kind == SPILL_KIND_START)
+		reading->follow_off = cli_follow_is_off(&record->start);
 	if (record->kind == SPILL_KIND_START && !(record->start.continues && reading->records))
 		cli_run_files_begin(&reading->files, &record->start);
 	else if (record->kind == SPILL_KIND_FILE)

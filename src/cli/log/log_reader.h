@@ -24,7 +24,8 @@ struct log_reading {
 	struct cli_run_files files;   /* of callers */
 	bool ended;                   /* the last record is an exit line */
 	/* From the last start line: */
-	int pid; /* 0: none yet */
+	int pid;         /* 0: none yet */
+	bool follow_off; /* movable.follow is off */
 	enum { LOG_HERE, LOG_OTHER_HOST, LOG_OTHER_BOOT } where;
 };
 
@@ -51,8 +52,9 @@ void log_end(struct log_output *output, struct log_reading *reading);
 /* Prints records of a log or folder until every run has ended, or SIGINT or SIGTERM comes. */
 void log_follow(struct log_output *output, const char *path, bool folder);
 
-/* text.c: prints a record as a line for people, with the functions of callers. */
-void cli_print_record(FILE *out, const struct spill_record *record, const struct cli_run_files *files);
+/* text.c: prints a record as a line for people, with the functions of callers. `follow_off`: of the run. */
+void cli_print_record(FILE *out, const struct spill_record *record, const struct cli_run_files *files,
+                      bool follow_off);
 
 /* rules.c: counts requests by rule, and prints them unless lines are missing. */
 void cli_rules_take(const struct spill_record *record);

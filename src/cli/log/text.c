@@ -169,17 +169,29 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 }
 
 /* "; up to 1.28 GiB was in host memory (…); moves held the program up for 0.30 s, 2 %" */
-static void put_story(FILE *out, const struct spill_totals *totals, uint64_t run_us)
+static void put_story(FILE *out, const struct spill_totals *totals, uint64_t run_us, bool follow_off)
 {
-	const struct spill_story story = spill_story_of(totals, run_us);
-	char buffer[512];
+	struct spill_story story = spill_story_of(totals, run_us);
+	char buffer[1024];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
 
-	spill_story_both(&text, &story);
+	story.follow_off = follow_off;
+	spill_story_all(&text, &story);
 	cli_fprintf(out, "; %s", buffer);
 }
 
-static void print_exit(FILE *out, const struct spill_record_exit *end)
+/* "use   kernels lost about 9.8 s, 81 % of the 12.1 s, by reading about 118.00 GiB of it over the link" */
+static void print_use(FILE *out, const struct spill_record_use *use)
+{
+	const struct spill_story story = {.away = use->away, .run_us = use->time_us, .any = true};
+	char buffer[512];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_story_in_place(&text, &story);
+	cli_fprintf(out, "use   of host memory so far: %s\n", buffer);
+}
+
+static void print_exit(FILE *out, const struct spill_record_exit *end, bool follow_off)
 {
 	const struct spill_totals *totals = &end->totals;
 
@@ -195,11 +207,12 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 		            totals->demotions == 1 ? "" : "s", spill_size(totals->promoted).text,
 		            totals->promotions);
 	if (totals->away.peak)
-		put_story(out, totals, end->time_us);
+		put_story(out, totals, end->time_us, follow_off);
 	cli_fprintf(out, "; still held %s\n", spill_sums(&totals->live).text);
 }
 
-void cli_print_record(FILE *out, const struct spill_record *record, const struct cli_run_files *files)
+void cli_print_record(FILE *out, const struct spill_record *record, const struct cli_run_files *files,
+                      bool follow_off)
 {
 	if (record->kind != SPILL_KIND_START && record->kind != SPILL_KINDS_COUNT)
 		fprintf(out, "%5" PRIu64 ".%06" PRIu64 "  ", record->time_us / 1000000,
@@ -224,8 +237,10 @@ void cli_print_record(FILE *out, const struct spill_record *record, const struct
 		return;
 	case SPILL_KIND_DROP:
 		return print_drop(out, &record->drop);
+	case SPILL_KIND_USE:
+		return print_use(out, &record->use);
 	case SPILL_KIND_EXIT:
-		return print_exit(out, &record->exit);
+		return print_exit(out, &record->exit, follow_off);
 	case SPILL_KINDS_COUNT:
 		return;
 	}

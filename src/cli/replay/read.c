@@ -104,7 +104,7 @@ static void add_record(void *data, const struct spill_record *record)
 		cli_recording_oom(run->recording, &record->oom);
 	else if (record->kind == SPILL_KIND_DROP)
 		run->log_cut = true;
-	else
+	else if (record->kind != SPILL_KIND_USE)
 		cli_summary_visitor.record(&replay->report.summaries, record);
 }
 
@@ -203,6 +203,7 @@ static void finish_run(void *data, const struct cli_trace_end *end)
 	for (size_t i = 0; i < summary->device_count; i++)
 		summary->devices[i].shortage = (struct cli_shortage){0};
 	cli_summary_visitor.end(&replay->report.summaries, end);
+	summary->story.foretold = true;
 	summary->exited = exited;
 }
 

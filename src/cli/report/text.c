@@ -126,6 +126,21 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	putchar('\n');
 }
 
+/* A sentence of the story, if there is one. */
+static void put_sentence(const char *label,
+                         void (*sentence)(struct spill_text *text, const struct spill_story *story),
+                         const struct spill_story *story)
+{
+	char buffer[CLI_ADVICE];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	sentence(&text, story);
+	if (!text.length)
+		return;
+	cli_report_label(label);
+	cli_printf("%s\n", buffer);
+}
+
 /* The story of the run, as on stderr (run_story.h). */
 static void put_story(const struct spill_story *story)
 {
@@ -135,12 +150,8 @@ static void put_story(const struct spill_story *story)
 	cli_report_label("spilled");
 	spill_story_size(&text, story);
 	cli_printf("%s%s\n", story->any ? "yes: " : "no: ", buffer);
-	if (!story->away.moves_us)
-		return;
-	text = spill_text_begin(buffer, sizeof(buffer));
-	spill_story_cost(&text, story);
-	cli_report_label("cost");
-	cli_printf("%s\n", buffer);
+	put_sentence("cost", spill_story_cost, story);
+	put_sentence("read there", spill_story_in_place, story);
 }
 
 static void put_shortage(const struct cli_device *device)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "run_story.h"
 #include "top_draw.h"
 
@@ -52,20 +53,52 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)
 
 /* -- the selected row, the last line, help ---------------------------------------------------- */
 
-/* "; moves held the program up for 0.30 s, 2 % of the 15.0 s", of the time since its first GPU memory call. */
-static void add_cost(char *line, size_t size, const struct cli_top_row *row, uint64_t wall_us)
+/* The story of the row, of the time since its first GPU memory call. */
+static struct spill_story story_of(const struct cli_top_shown *shown)
 {
-	uint64_t start_us = row->process->head.start_us;
-	const struct spill_story story = {
-	    .away.moves_us = row->device->figures[SPILL_COUNTER_MOVES_US],
-	    .run_us = wall_us > start_us ? wall_us - start_us : 0,
+	const struct cli_top_row *row = &shown->view->rows[shown->selected];
+	const uint64_t *figures = row->device->figures;
+
+	return (struct spill_story){
+	    .away = {.peak = figures[SPILL_COUNTER_PEAK_AWAY],
+	             .moves_us = figures[SPILL_COUNTER_MOVES_US],
+	             .in_place = {figures[SPILL_COUNTER_FOLLOWED], figures[SPILL_COUNTER_IN_PLACE],
+	                          figures[SPILL_COUNTER_IN_PLACE_US],
+	                          figures[SPILL_COUNTER_IN_PLACE_MOST_US]}},
+	    .run_us = spill_minus(shown->look->wall_us, row->process->head.start_us),
+	    .any = figures[SPILL_COUNTER_PEAK_AWAY] != 0,
 	};
+}
+
+/* "; moves held the program up for 0.30 s, 2 % of the 15.0 s" */
+static void add_cost(char *line, size_t size, const struct spill_story *story)
+{
 	char cost[160];
 	struct spill_text text = spill_text_begin(cost, sizeof(cost));
 
-	spill_story_cost(&text, &story);
+	spill_story_cost(&text, story);
 	if (*cost)
 		cli_top_add(line, size, "; %s", cost);
+}
+
+/* "reads: kernels lost about 9.8 s, 81 % of the 12.1 s, by …". False: there is nothing to tell. */
+static bool tell_reads(char *line, size_t size, const struct spill_story *story)
+{
+	struct spill_text text = spill_text_begin(line, size);
+	size_t begin;
+
+	spill_text_add(&text, "reads: ");
+	begin = text.length;
+	spill_story_in_place(&text, story);
+	return text.length > begin;
+}
+
+int cli_top_selected_lines(const struct cli_top_shown *shown)
+{
+	const struct spill_story story = story_of(shown);
+	char line[256];
+
+	return 5 + tell_reads(line, sizeof(line), &story);
 }
 
 /* Of a path that is too long the folders in front are left out, because its end tells the logs apart. */
@@ -90,6 +123,7 @@ void cli_top_selected(int y, const struct cli_top_shown *shown)
 	const struct cli_top_row *row = &shown->view->rows[shown->selected];
 	const struct spill_live_page_head *head = &row->process->head;
 	const uint64_t *figures = row->device->figures;
+	const struct spill_story story = story_of(shown);
 	char line[2048] = "", size[6][16];
 	static const enum spill_counter sizes[] = {SPILL_COUNTER_PEAK_DEVICE, SPILL_COUNTER_PEAK_HOST,
 	                                           SPILL_COUNTER_PEAK_MANAGED, SPILL_COUNTER_DEMOTED,
@@ -111,8 +145,10 @@ void cli_top_selected(int y, const struct cli_top_shown *shown)
 	line[0] = '\0';
 	cli_top_add(line, sizeof(line), "moves: %" PRIu64 " out (%s), %" PRIu64 " back (%s)",
 	            figures[SPILL_COUNTER_DEMOTIONS], size[3], figures[SPILL_COUNTER_PROMOTIONS], size[4]);
-	add_cost(line, sizeof(line), row, shown->look->wall_us);
+	add_cost(line, sizeof(line), &story);
 	cli_top_line(y + 2, A_NORMAL, line);
+	if (tell_reads(line, sizeof(line), &story))
+		cli_top_line(y++ + 3, A_NORMAL, line);
 	strcpy(line, "last: ");
 	cli_top_cell(row, CLI_TOP_DECISION, shown->look->wall_us, line + 6, sizeof(line) - 6);
 	cli_top_line(y + 3, cli_top_attribute(cli_top_colour(row, CLI_TOP_DECISION)), line);

@@ -202,7 +202,7 @@ static void put_table(struct cli_top_shown *shown)
 	put_title(shown);
 	for (y = 1; y <= most && (size_t)(y - 1) < shown->view->card_count; y++)
 		put_card(y, &shown->view->cards[y - 1]);
-	end -= detail ? 6 : 0;
+	end -= detail ? cli_top_selected_lines(shown) + 1 : 0;
 	put_rows(shown, y + 1, end);
 	if (detail)
 		cli_top_selected(end + 1, shown);

@@ -35,7 +35,10 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column);
 /* Draws a whole line, cut or filled to the terminal's width. */
 void cli_top_line(int y, attr_t attributes, const char *text);
 
-/* Draws four lines about the selected row, the last line of the terminal, and the help. */
+/* The number of lines about the selected row. */
+int cli_top_selected_lines(const struct cli_top_shown *shown);
+
+/* Draws these lines, the last line of the terminal, and the help. */
 void cli_top_selected(int y, const struct cli_top_shown *shown);
 void cli_top_last(const struct cli_top_shown *shown);
 void cli_top_help(void);

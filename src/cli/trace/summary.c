@@ -97,6 +97,13 @@ static bool is_refused(const struct spill_record_start *start)
 	return mode && !strcmp(mode->source, "problem");
 }
 
+bool cli_follow_is_off(const struct spill_record_start *start)
+{
+	const char *follow = option_value(start, "movable.follow");
+
+	return follow && !strcmp(follow, "off");
+}
+
 /* The time "2026-11-21T03:50:51.123456Z" in microseconds since 1970; 0 if it is none. */
 static int64_t wall_of(const char *time)
 {
@@ -139,6 +146,7 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	summary->driver = start->driver;
 	summary->all_told = !level || strcmp(level, "spills");
 	summary->capped = has_cap(start);
+	summary->follow_off = cli_follow_is_off(start);
 	summary->refused = is_refused(start);
 	begin_devices(summary, start);
 	cli_run_files_begin(&summary->files, start);
@@ -295,6 +303,8 @@ static void add_record(void *data, const struct spill_record *record)
 		add_note(summary, names, &record->note);
 	} else if (record->kind == SPILL_KIND_DROP) {
 		add_drop(summary, &record->drop);
+	} else if (record->kind == SPILL_KIND_USE) {
+		summary->totals.away.in_place = record->use.away.in_place;
 	} else if (record->kind == SPILL_KIND_EXIT) {
 		set_exit(summary, names, &record->exit);
 	}
@@ -318,6 +328,7 @@ static struct spill_story story_of(const struct cli_summary *summary)
 	}
 	story = spill_story_of(&totals, summary->run_us);
 	story.at_least = !exact && lacks;
+	story.follow_off = summary->follow_off;
 	return story;
 }
 

@@ -128,9 +128,10 @@ struct cli_summary {
 	char *problem;    /* of a policy that was refused, from its note; NULL: none was */
 	bool refused;     /* mode=observe because of that */
 	int pid, driver;
-	bool all_told;  /* log.level is not spills, so totals follow from the lines */
-	bool capped;    /* a rule has a cap */
-	bool drop_told; /* the sums of log.max have what was off the device */
+	bool all_told;   /* log.level is not spills, so totals follow from the lines */
+	bool capped;     /* a rule has a cap */
+	bool follow_off; /* movable.follow is off */
+	bool drop_told;  /* the sums of log.max have what was off the device */
 
 	struct cli_trace_end end;
 	uint64_t ended_us; /* time of the last line */
@@ -177,6 +178,9 @@ struct cli_summaries {
 	size_t count, size;
 	struct cli_names *names; /* of the trace */
 };
+
+/* movable.follow of the run is off. */
+bool cli_follow_is_off(const struct spill_record_start *start);
 
 /* A visitor with a struct cli_summaries as its data. It adds one summary a run. */
 extern const struct cli_trace_visitor cli_summary_visitor;

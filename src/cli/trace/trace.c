@@ -198,6 +198,7 @@ static void add_record(struct cli_trace *trace, const struct spill_record *recor
 		return trace->visitor->record(trace->data, record);
 	case SPILL_KIND_FILE:
 	case SPILL_KIND_NOTE:
+	case SPILL_KIND_USE:
 		return trace->visitor->record(trace->data, record);
 	case SPILL_KIND_START:
 	case SPILL_KINDS_COUNT:
