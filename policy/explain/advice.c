@@ -7,6 +7,8 @@
 #include "minmax.h"
 
 #define MIB ((uint64_t)1 << 20)
+/* What contexts and code take on a device at most. */
+#define CONTEXTS ((uint64_t)1 << 30)
 
 bool spill_oom_is_final(const char *refused_by)
 {
@@ -21,6 +23,11 @@ uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom)
 	for (unsigned i = 0; i < oom->places; i++)
 		rest = spill_minus(rest, oom->by_place[i].held.device);
 	return rest;
+}
+
+bool spill_oom_others_have(uint64_t others, uint64_t missing)
+{
+	return spill_minus(others, missing) > CONTEXTS;
 }
 
 bool spill_oom_is_beyond(uint64_t bytes, uint64_t total)
@@ -240,6 +247,25 @@ void spill_advice_smaller(struct spill_text *text, const char *program)
 	                  is_llama(program) ? ", model or -ngl" : " or model");
 }
 
+/* "2.00 GiB less of other programs' memory on the device, which hold 134.42 GiB with contexts and code; or " */
+static void advise_others(struct spill_text *text, const struct spill_record_oom *oom)
+{
+	uint64_t missing = missing_bytes(oom);
+	uint64_t others = spill_minus(spill_minus(oom->total, oom->free), oom->ours);
+	enum spill_refused_by by = spill_refused_by_of(oom->refused_by);
+	bool of_driver = by != SPILL_REFUSED_BY_DEVICE_LIMIT && by != SPILL_REFUSED_BY_RULE_PLACE &&
+	                 by != SPILL_REFUSED_BY_RULE_OVER && by != SPILL_REFUSED_BY_RULE_CAP &&
+	                 by != SPILL_REFUSED_BY_HONEST_FIRST;
+
+	if (of_driver && missing && (oom->ours || !oom->live.device) &&
+	    spill_oom_others_have(others, missing))
+		spill_text_format(text,
+		                  "%s less of other programs' memory on the device, which hold %s of %s with "
+		                  "contexts and code (nvidia-smi or rocm-smi shows whose); or ",
+		                  spill_size(missing).text, spill_size(others).text,
+		                  spill_size(oom->total).text);
+}
+
 static void advise_less(struct spill_text *text, const struct spill_record_oom *oom, const char *program)
 {
 	uint64_t bytes = missing_bytes(oom);
@@ -298,6 +324,7 @@ void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oo
 		spill_text_format(text, " would have been tried as %s", oom->would);
 		return;
 	}
+	advise_others(text, oom);
 	advise[spill_refused_by_of(oom->refused_by)](text, oom);
 	if (spill_oom_is_final(oom->refused_by))
 		advise_less(text, oom, program);

@@ -5,7 +5,7 @@
 #include "stderr_block.h"
 #include "minmax.h"
 
-#define ADVICE 640
+#define ADVICE 896
 
 /*
  * "llama-server: out of memory: 2.04 GiB of device 0 asked by libggml-cuda.so+0x1a2b (cudaMalloc)"

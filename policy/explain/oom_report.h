@@ -84,6 +84,12 @@ void spill_oom_refused(struct spill_text *text, const struct spill_record_oom *o
  */
 uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom);
 
+/*
+ * Do other programs hold so much more than `missing` that they can give it back? `others`: with contexts
+ * and code, this program's too, which take up to a GiB.
+ */
+bool spill_oom_others_have(uint64_t others, uint64_t missing);
+
 /* False for oom.honest_first: it surfaces on purpose, and the program asks again. May be NULL. */
 bool spill_oom_is_final(const char *refused_by);
 

@@ -303,7 +303,14 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	has "  memory lacked  device 0: 12.52 GiB wanted by this program; 128.53 GiB held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows whose); 95.37 MiB free of 139.80 GiB, at "
 	has " 128.53 GiB           -  no: 1.25 GiB missing, and 64.00 MiB for device.reserve"
 	has "less on device 0 (12.52 GiB wanted + 64.00 MiB device.reserve - 11.27 GiB room = 1.32 GiB)"
+	has "  to fit         less memory of other programs on device 0: they held 128.53 GiB of 139.80 GiB, with contexts and code, and 1.32 GiB less is enough (nvidia-smi or rocm-smi shows whose); or a smaller batch"
+	has_not "as much less of other programs"
+	# On a card of 13 GiB they held little more, and it may be contexts and code.
+	sed 's/150110011392/13958643712/; s/150109880320/13958643712/' seen.jsonl >little.jsonl
+	run "$spill" report little.jsonl
+	has "  to fit         a smaller batch"
 	has ", or as much less of other programs, contexts and libraries there"
+	run "$spill" report seen.jsonl
 	[ "$(json seen.jsonl | jq -c '.runs[0].devices[0] | .shortage.others, .fit.others, (.fit.surplus < 0)')" = $'138010011392\n138010011392\ntrue' ]
 	# It just fitted, but not with what is to stay free.
 	sed 's/"ours":12000000000/"ours":149900000000/' seen.jsonl >reserved.jsonl

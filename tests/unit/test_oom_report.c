@@ -331,6 +331,41 @@ TEST(the_last_line)
 	assert_int_equal(spill_end_line(&end, buffer, sizeof(buffer)), 0);
 }
 
+/* Other programs hold nearly all of the device: they come first. A GiB may be contexts and code. */
+TEST(others_are_to_blame)
+{
+	struct spill_record_oom oom = example();
+	const char *others =
+	    "what would have helped: 2.00 GiB less of other programs' memory on the device, which "
+	    "hold 74.00 GiB of 80.00 GiB with contexts and code (nvidia-smi or rocm-smi shows "
+	    "whose); or host.limit = 5GiB at least";
+
+	oom.total = 80 * GIB;
+	told(&oom);
+	assert_non_null(strstr(buffer, others));
+	oom.ours = 0; /* the first request of a program */
+	oom.live.device = 0;
+	told(&oom);
+	assert_non_null(
+	    strstr(buffer, "2.00 GiB less of other programs' memory on the device, which hold 79.00 GiB"));
+	oom = example();
+	oom.ours = 0; /* a log of an older version, which does not tell it */
+	told(&oom);
+	assert_null(strstr(buffer, "less of other programs"));
+	/* They hold what is missing, and contexts. */
+	oom = example();
+	oom.total = oom.free + oom.ours + 3 * GIB;
+	told(&oom);
+	assert_null(strstr(buffer, "less of other programs"));
+	oom.total++;
+	told(&oom);
+	assert_non_null(strstr(buffer, "2.00 GiB less of other programs"));
+	/* The limit refused: others' memory does not matter. */
+	oom.refused_by = "device.limit";
+	told(&oom);
+	assert_null(strstr(buffer, "less of other programs"));
+}
+
 static const char *cost(uint64_t moves_us, uint64_t run_us, bool at_least)
 {
 	const struct spill_story story = {
@@ -449,6 +484,7 @@ TEST(by_what_refused)
 	oom.refusal.held = GIB;
 	begins(advice(&oom), "4.00 GiB more free memory of the host; or 2.00 GiB less");
 	oom.refused_by = "device.reserve";
+	oom.ours = 6 * GIB;
 	oom.refusal = (struct spill_refusal){.limit = 64 * MIB, .held = 100 * MIB, .asked = 60 * MIB};
 	begins(advice(&oom),
 	       "a place for memory that does not fit (oom.chain), or device.reserve = 40MiB, but code that "

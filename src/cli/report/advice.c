@@ -29,6 +29,31 @@ uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_
 	return cli_table_find(&summary->demoted, "reserve") ? device->reserve : 0;
 }
 
+/*
+ * "less memory of other programs on device 0, which held 134.42 GiB of 139.80 GiB with contexts and code:
+ * 1.73 GiB less is enough". It comes first, because they are to blame. The demand fits beside the contexts.
+ */
+static void advise_others(struct spill_text *text, const struct cli_device *device, uint64_t others,
+                          uint64_t less)
+{
+	spill_text_format(text,
+	                  "%sless memory of other programs on device %u: they held %s of %s, with contexts "
+	                  "and code, and %s less is enough (nvidia-smi or rocm-smi shows whose)",
+	                  text->length ? "; " : "", (unsigned)device->device, spill_size(others).text,
+	                  spill_size(device->bytes).text, spill_size(less).text);
+}
+
+/* Would all have fitted if other programs had held less? */
+static bool others_are_to_blame(const struct cli_summary *summary, const struct cli_device *device)
+{
+	struct cli_fit_row row = cli_fit_row(device, 0);
+	uint64_t reserve = cli_report_reserve(summary, device);
+
+	return device->bytes && row.surplus < 0 &&
+	       device->fit.wanted + reserve <= spill_min(device->bytes, device->limit) &&
+	       spill_oom_others_have(row.others, 0 - (uint64_t)row.surplus + reserve);
+}
+
 /* "1.73 GiB less on device 0 (7.08 GiB wanted + 64.00 MiB device.reserve - 5.42 GiB room = …)" */
 static void advise_device(struct spill_text *text, const struct cli_summary *summary,
                           const struct cli_device *device, bool partial)
@@ -46,7 +71,8 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 	if (reserve)
 		spill_text_format(text, " + %s device.reserve", spill_size(reserve).text);
 	spill_text_format(text, " - %s room = %s)", spill_size(row.usable).text, less.text);
-	if (row.others && device->fit.wanted + reserve <= spill_min(device->bytes, device->limit))
+	if (row.others && !others_are_to_blame(summary, device) &&
+	    device->fit.wanted + reserve <= spill_min(device->bytes, device->limit))
 		spill_text_format(text, ", or as much less of other programs, contexts and libraries there");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
@@ -187,9 +213,20 @@ static bool any_reserved(const struct cli_summary *summary)
 static void advise(struct spill_text *text, const struct cli_summary *summary)
 {
 	bool partial = is_partial(summary);
+	char less[CLI_ADVICE];
+	struct spill_text own = spill_text_begin(less, sizeof(less));
 
-	for (size_t i = 0; i < summary->device_count; i++)
-		advise_device(text, summary, &summary->devices[i], partial);
+	for (size_t i = 0; i < summary->device_count; i++) {
+		const struct cli_device *device = &summary->devices[i];
+
+		if (others_are_to_blame(summary, device))
+			advise_others(text, device, cli_fit_row(device, 0).others,
+			              0 - (uint64_t)cli_fit_row(device, 0).surplus +
+			                  cli_report_reserve(summary, device));
+		advise_device(&own, summary, device, partial);
+	}
+	if (own.length)
+		spill_text_format(text, "%s%s", text->length ? "; or " : "", less);
 	advise_rules(text, summary, partial);
 	for (size_t i = 0; i < summary->device_count; i++) {
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)
