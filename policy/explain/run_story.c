@@ -47,12 +47,15 @@ void spill_story_size(struct spill_text *text, const struct spill_story *story)
 	                  came_apart(story) ? ", at different moments" : "");
 }
 
+/* Less has no figure: it rounds to no hundredth of a second. */
+#define LEAST_US 5000
+
 /* "0.30 s", rounded to hundredths; "less than 0.01 s". */
 static void add_seconds(struct spill_text *text, uint64_t us)
 {
 	uint64_t hundredths = us / 10000 + (us % 10000 >= 5000);
 
-	if (!hundredths) {
+	if (us < LEAST_US) {
 		spill_text_add(text, "less than 0.01 s");
 		return;
 	}
@@ -110,14 +113,17 @@ static uint64_t unseen_bytes(const struct spill_away *away)
 	return rest > away->peak / 16 ? rest : 0;
 }
 
-/* "about 9.8 s", "about 3.2 to 9.8 s", "at most 9.8 s": by how far the figures are apart. */
+/*
+ * "about 9.8 s", "about 3.2 to 9.8 s", "at most 9.8 s": by how far the figures are apart. "less than
+ * 0.01 s".
+ */
 static void add_range(struct spill_text *text, uint64_t us, uint64_t most_us)
 {
-	if (us < most_us / 4)
-		spill_text_add(text, "at most ");
-	else
-		spill_text_add(text, "about ");
-	if (us >= most_us / 4 && us < most_us - most_us / 5) {
+	bool low = us < most_us / 4 || us < LEAST_US;
+
+	if (most_us >= LEAST_US)
+		spill_text_add(text, low ? "at most " : "about ");
+	if (!low && us < most_us - most_us / 5) {
 		spill_story_time(text, us);
 		spill_text_add(text, " to ");
 	}

@@ -411,6 +411,15 @@ TEST(what_reading_in_place_costs)
 	assert_string_equal(in_place(away, 12100000),
 	                    "kernels lost about 3.2 s to 9.9 s, 82 % of the 12.1 s, "
 	                    "by reading about 118.00 GiB of it over the link");
+	away.in_place.us = away.in_place.most_us = 4999;
+	assert_string_equal(in_place(away, 12100000),
+	                    "kernels lost less than 0.01 s, less than 1 % of the 12.1 s, by "
+	                    "reading about 118.00 GiB of it over the link");
+	away.in_place.most_us = 9000;
+	assert_string_equal(in_place(away, 12100000),
+	                    "kernels lost at most 0.01 s, less than 1 % of the 12.1 s, by "
+	                    "reading about 118.00 GiB of it over the link");
+	away.in_place.most_us = 9900000;
 	away.in_place.us = 2000000;
 	assert_string_equal(in_place(away, 12100000), "kernels lost at most 9.9 s, 82 % of the 12.1 s, by "
 	                                              "reading about 118.00 GiB of it over the link");
