@@ -31,6 +31,8 @@ def words():
 
 
 WORDS = words()
+# Lines that differ in these only have one shape: numbers that are not negative, and addresses.
+FIGURE = re.compile(r'(?<=[:,\[])(?<!"v":)\d+(\.\d+)?(?=[,}\]])|(?<="0x)[0-9a-f]+(?=")')
 
 
 def shape(value, name=""):
@@ -60,22 +62,27 @@ class Lines:
                 whole = {"$schema": SCHEMA["$schema"], "$defs": made["$defs"], **definition}
                 self.validators[name.removeprefix("kind_")] = jsonschema.Draft202012Validator(whole)
 
-    def check(self, record):
-        """Raises jsonschema.ValidationError; KeyError of a kind that is not in the schema."""
+    def check(self, record, line=None):
+        """Raises jsonschema.ValidationError; KeyError of a kind that is not in the schema. A `line` is told apart faster."""
+        text = line and FIGURE.sub(lambda figure: "0.0" if figure[1] else "0", line)
+        if text in self.seen:
+            return
         key = shape(record)
         if key not in self.seen:
             self.validators[record["kind"]].validate(record)
             self.seen.add(key)
+        if text:
+            self.seen.add(text)
 
 
 _lines = None
 
 
-def check(records):
-    """Each is a line as the library may write it. Nothing where there is no jsonschema."""
+def check(records, lines=None):
+    """Each is a line as the library may write it. `lines`: the same as text. Nothing where there is no jsonschema."""
     global _lines
     if jsonschema is None:
         return
     _lines = _lines or Lines()
-    for record in records:
-        _lines.check(record)
+    for record, line in zip(records, lines or [None] * len(records), strict=True):
+        _lines.check(record, line)

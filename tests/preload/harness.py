@@ -101,8 +101,9 @@ class Case(unittest.TestCase):
     def all_lines(self, path=None):
         text = (path or self.log).read_text(encoding="utf-8")
         self.assertTrue(text.endswith("\n"), "the last line is whole")
-        records = [json.loads(line) for line in text.splitlines()]
-        log_schema.check(records)
+        lines = text.splitlines()
+        records = [json.loads(line) for line in lines]
+        log_schema.check(records, lines)
         return records
 
     def checked_records(self, path=None):
@@ -181,20 +182,21 @@ class Away:
 
     def __init__(self):
         self.of, self.told = {}, {}
-        self.peak = self.wanted = 0
+        self.now = self.peak = self.wanted = 0
 
     def add(self, record, device):
         """An event, after which the process holds `device` bytes there."""
-        self.wanted = max(self.wanted, record.get("held", {}).get("all_peak", 0) + sum(self.of.values()))
+        self.wanted = max(self.wanted, record.get("held", {}).get("all_peak", 0) + self.now)
         if record["kind"] == "move" or (record["kind"] == "alloc" and record["reason"] != "asked"):
+            self.now -= self.of.get(record["seq"], 0)
             self.of[record["seq"]] = held(record)["host"] + held(record)["managed"]
+            self.now += self.of[record["seq"]]
         elif record["kind"] == "free":
-            self.of.pop(record["seq"], None)
+            self.now -= self.of.pop(record["seq"], 0)
         if record["kind"] == "move":
             begin = round(record["t"] * 1e6) - record["us"]
             self.told[begin] = max(self.told.get(begin, 0), record["us"])
-        away = sum(self.of.values())
-        self.peak, self.wanted = max(self.peak, away), max(self.wanted, device + away)
+        self.peak, self.wanted = max(self.peak, self.now), max(self.wanted, device + self.now)
 
     def sums(self):
         return {"peak_bytes": self.peak, "wanted_bytes": self.wanted, "moves_us": sum(self.told.values())}

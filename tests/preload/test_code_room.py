@@ -150,15 +150,20 @@ class NothingToFillItUp(MovableCase):
 
     def test_a_pool_that_has_memory_in_pieces_only(self):
         """It grows in steps of 32 MiB and has much that nobody uses, none of it in one piece as large as what is asked for."""
-        for words in ("take:ordered:18m:150", "take:ordered:18m:60 take:ordered:36m:20 take:ordered:27m:60",
-                      "take:ordered:18m:100 give:ordered:30 sync take:ordered:36m:40 take:ordered:20m:40",
-                      "take:ordered:9m:200 give:ordered:60 sync take:ordered:18m:60", "take:ordered:512k:4000 take:ordered:18m:100"):
-            for movable, first in (("off", ""), ("auto", ""), ("on", "take:plain:32m:1")):
-                with self.subTest(words, movable=movable):
-                    done = self.program(f"early:a:1m {first} {words} {' '.join(self.loads)} verify:a", SPILL_MOVABLE_ENABLE=movable,
-                                        SPILL_SIM_ROOM="module:44MiB,function:4MiB,stream:4MiB")
-                    for word in self.loads:
-                        self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
+        words = ("take:ordered:18m:150", "take:ordered:18m:60 take:ordered:36m:20 take:ordered:27m:60",
+                 "take:ordered:18m:100 give:ordered:30 sync take:ordered:36m:40 take:ordered:20m:40",
+                 "take:ordered:9m:200 give:ordered:60 sync take:ordered:18m:60", "take:ordered:512k:4000 take:ordered:18m:100")
+        for movable in ("off", "auto"):
+            for memory in words:
+                self.loads_code(memory, movable)
+        self.loads_code("take:plain:32m:1 " + words[0], "on")
+
+    def loads_code(self, words, movable):
+        with self.subTest(words, movable=movable):
+            done = self.program(f"early:a:1m {words} {' '.join(self.loads)} verify:a", SPILL_MOVABLE_ENABLE=movable,
+                                SPILL_SIM_ROOM="module:44MiB,function:4MiB,stream:4MiB")
+            for word in self.loads:
+                self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
 
     def test_what_a_pool_freed_without_a_wait(self):
         """The driver does not know yet that the frees are done, so it gives nothing back. Seen on an H200: 3.7 GiB unused, and no stream."""

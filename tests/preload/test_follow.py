@@ -437,8 +437,11 @@ class InPlace(TimedCase):
         del environment["vram"]
         words = [str(PROGRAMS / "follow"), KERNELS, "make:6:32", "reread:100000:1"]
         with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-            while running.poll() is None and not (self.log.exists() and '"kind":"use"' in self.log.read_text(encoding="utf-8")):
+            while running.poll() is None and not self.log.exists():
                 time.sleep(0.01)
+            with self.log.open(encoding="utf-8") as log:
+                while running.poll() is None and '"kind":"use"' not in log.read():
+                    time.sleep(0.01)
             running.kill()
         self.assertEqual(running.returncode, -signal.SIGKILL)
         (run,), _ = report(self.log)

@@ -16,6 +16,11 @@ DOCUMENT = pathlib.Path(sys.argv.pop(1)).read_text(encoding="utf-8")
 KINDS = [name.removeprefix("kind_") for name in log_schema.DEFINITIONS if name.startswith("kind_")]
 
 
+def line(record):
+    """As the library writes it."""
+    return json.dumps(record, separators=(",", ":"))
+
+
 def lines(name):
     return [json.loads(line) for line in (TESTS / name).read_text(encoding="utf-8").splitlines()]
 
@@ -82,6 +87,7 @@ class Schema(unittest.TestCase):
         strict = log_schema.Lines()
         for record in self.kept():
             strict.check(record)
+            strict.check(record, line(record))
         refused = (log_schema.jsonschema.ValidationError, KeyError)
         for record in self.kept():
             worse = [record | {"unlisted": 1}, record | {"kind": "later"}, record | {"t": "0"}]
@@ -91,11 +97,13 @@ class Schema(unittest.TestCase):
                     worse.append(record | {name: value | {"unlisted": 1}})
                 elif isinstance(value, list) and value and isinstance(value[0], dict):
                     worse.append(record | {name: value[:-1] + [value[-1] | {"unlisted": 1}]})
-                elif isinstance(value, int) and name not in ("v", "pid", "ppid", "tid", "driver"):
-                    worse.append(record | {name: -1})
+                elif isinstance(value, int) and name not in ("pid", "ppid", "tid", "driver"):
+                    worse += [record | {name: -1}, record | {name: 2 if name == "v" else value % 1000 + 0.5}]
             for one in worse:
                 with self.assertRaises(refused, msg=str(one)[:200]):
                     strict.check(one)
+                with self.assertRaises(refused, msg=str(one)[:200]):
+                    strict.check(one, line(one))
 
 
 class Document(unittest.TestCase):
