@@ -30,6 +30,21 @@ machine() {
 	: >m/cg/a/cgroup.procs
 }
 
+@test "memory that other programs hold is told with their names" {
+	machine
+	simulated SPILL_SIM_VRAM=8GiB SPILL_SIM_HELD=3GiB SPILL_SIM_COMPUTES="4194305:2147483648 4194306:" -- --root m
+	has "warning [device] device 0: others hold 3.00 GiB of 8.00 GiB: pid 4194305 2.00 GiB, pid 4194306"
+	has "it spills earlier"
+	simulated SPILL_SIM_VRAM=8GiB SPILL_SIM_HELD=3GiB -- --root m
+	has "device 0: others hold 3.00 GiB of 8.00 GiB"
+	has_not "of 8.00 GiB: pid"
+	# The driver and a screen hold a little on most devices.
+	simulated SPILL_SIM_VRAM=8GiB SPILL_SIM_HELD=1GiB SPILL_SIM_COMPUTES="4194305:2147483648" -- --root m
+	has_not "others hold"
+	simulated SPILL_SIM_VRAM=8GiB SPILL_SIM_HELD=3GiB SPILL_SIM_FAIL=nvmlInit_v2:1:999 -- --root m
+	has_not "others hold"
+}
+
 @test "without a driver: a fact, and nothing is wrong" {
 	machine
 	run "$spill" doctor -v --root m

@@ -236,6 +236,33 @@ class Figures(TopCase):
         self.assertIn(" by others", text)
         self.go(1)
 
+    def test_others_by_name(self):
+        """NVML lists pids. The library's own processes are not others, and numbers in a container are not its own."""
+        running = self.start("retain:0 alloc:a:4m:2 pause:1 free:a")
+        self.reach(1)
+        here, gone = os.getpid(), 4194305  # more than the kernel's highest pid
+        name = pathlib.Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+        named = os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+        environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": os.environ["SIM_PATH"], "SPILL_SIM_HELD": str(9 * MIB),
+                       "SPILL_SIM_VRAM": "14MiB", "SPILL_SIM_COMPUTES": f"{gone}: {running.pid}:4194304 {here}:3145728",
+                       "SPILL_SIM_DRAWS": f"{here}:3145728 1:5242880"}
+        uuid = self.records()[0]["devices"][0]["uuid"]
+
+        def card():
+            return next(one for one in self.top(env=environment)["devices"] if one["uuid"] == uuid)
+
+        others = card()["others"]
+        self.assertEqual([(one["pid"], one["bytes"]) for one in others], [(1, 5 * MIB), (here, 3 * MIB), (gone, None)])
+        self.assertEqual([one["program"] for one in others[1:]], [name if named else None, None])
+        text = subprocess.run([SPILL, "top", "--once"], capture_output=True, text=True, timeout=60, check=False, env=environment).stdout
+        self.assertRegex(text, rf" by others \(.*pid 1\)? 5.00 MiB, {f'{name} .pid {here}.' if named else f'pid {here}'} 3.00 MiB, pid {gone}\)")
+        environment["SPILL_SIM_COMPUTES"] = " ".join(f"{2000000 + i}:1024" for i in range(65))
+        self.assertEqual([one["pid"] for one in card()["others"]], [1, here], "a list that is longer is not read")
+        for function in ("Compute", "Graphics"):
+            environment["SPILL_SIM_FAIL"] = f"nvmlDeviceGet{function}RunningProcesses_v3:1+:999"
+            self.assertEqual(bool(card()["others"]), function == "Compute")
+        self.go(1)
+
     def test_rates_need_two_looks(self):
         running = self.start("retain:0 alloc:a:4m:1 pause:1")
         self.reach(1)

@@ -25,21 +25,22 @@ TEST(others_by_the_kernel)
 	static struct cli_top_device device = {.about = {.pci = "0000:0a:00.0", .bytes = 1000}};
 	struct cli_top_card card = {.device = &device, .held = 300, .others = 5};
 	struct cli_top_view view = {.cards = &card, .card_count = 1};
+	const struct cli_top_look look = {0};
 	assert_non_null(mkdtemp(root));
-	cli_top_ask_others(&view, root);
+	cli_top_ask_others(&view, &look, root);
 	assert_true(card.others == UINT64_MAX);
 	snprintf(path, sizeof(path),
 	         "mkdir -p %s/bus/pci/devices/0000:0a:00.0 && echo 450 "
 	         ">%s/bus/pci/devices/0000:0a:00.0/mem_info_vram_used",
 	         root, root);
 	assert_int_equal(system(path), 0);
-	cli_top_ask_others(&view, root);
+	cli_top_ask_others(&view, &look, root);
 	assert_int_equal(card.others, 150);
 	card.held = 500; /* our count may be ahead of the driver's */
-	cli_top_ask_others(&view, root);
+	cli_top_ask_others(&view, &look, root);
 	assert_int_equal(card.others, 0);
 	strcpy(device.about.pci, "../0000:0a:00.0");
-	cli_top_ask_others(&view, root);
+	cli_top_ask_others(&view, &look, root);
 	assert_true(card.others == UINT64_MAX);
 	snprintf(path, sizeof(path), "rm -r %s", root);
 	assert_int_equal(system(path), 0);

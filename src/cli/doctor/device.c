@@ -6,6 +6,7 @@
 #include "program_file.h"
 #include "small_file.h"
 #include "put.h"
+#include "text.h"
 
 #define SPLITS_FROM 12020 /* first version that makes memory on the host by cuMemCreate */
 #define MOVES_FROM 12050  /* first version with cuCtxRecordEvent */
@@ -77,6 +78,20 @@ static void judge_touch(unsigned which, enum driver_kind kind, const struct driv
 		            which, names[kind], touch->call, touch->name);
 }
 
+/* The driver and a screen hold a little on most devices. */
+static void judge_use(unsigned which, const struct driver_device *device)
+{
+	char names[DRIVER_USERS * (CLI_CARD_USER_TEXT + 2)], user[CLI_CARD_USER_TEXT];
+	struct spill_text text = spill_text_begin(names, sizeof(names));
+
+	if (device->held <= device->identity.bytes / 8)
+		return;
+	for (unsigned i = 0; i < device->users; i++)
+		spill_text_format(&text, "%s%s", i ? ", " : ": ", cli_card_user_text(&device->user[i], user));
+	doctor_find(DOCTOR_device_held, "device %u: others hold %s of %s%s", which,
+	            spill_size(device->held).text, spill_size(device->identity.bytes).text, names);
+}
+
 static void judge_device(const struct driver_vendor *vendor, unsigned which,
                          const struct driver_device *device)
 {
@@ -97,6 +112,7 @@ static void judge_device(const struct driver_vendor *vendor, unsigned which,
 	            device->capabilities & SPILL_CAN_HOST ? "host" : "no host memory",
 	            device->move == SPILL_PROBE_WORKS && device->probed ? "; a chunk was moved there and back"
 	                                                                : "");
+	judge_use(which, device);
 	if (device->capabilities & (SPILL_IS_INTEGRATED | SPILL_IS_COHERENT))
 		doctor_find(DOCTOR_device_memory, "device %u is %s", which, memory_text(device));
 	if (cuda && !(device->capabilities & SPILL_CAN_SPLIT))

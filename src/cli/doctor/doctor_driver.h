@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "backend.h"
+#include "card_use.h"
 #include "movable.h"
 
 /* The step that the trial has reached. A hang or crash happened in this step. */
@@ -40,8 +41,14 @@ struct driver_link {
 	char problem[96];
 };
 
+/* Programs that hold memory on a device and are named. */
+#define DRIVER_USERS 4
+
 struct driver_device {
 	struct spill_log_device identity;
+	uint64_t held; /* by other programs, before the trial; 0 if it is not known */
+	struct cli_card_user user[DRIVER_USERS];
+	unsigned users;
 	unsigned capabilities; /* enum spill_capability */
 	bool vmm, host_vmm, concurrent, pageable, host_tables;
 	uint64_t free;

@@ -15,6 +15,7 @@
 
 #include "backend_cuda.h"
 #include "backend_hip.h"
+#include "minmax.h"
 #include "text.h"
 
 static void *library;
@@ -142,6 +143,15 @@ static void name_missing(const struct driver_function *function, struct driver_f
 		spill_text_format(&text, " and %u more", count - 4);
 }
 
+/* Before the trial makes a context, which takes memory too. */
+static void read_use(struct driver_device *device)
+{
+	uint64_t free_bytes = cli_card_free(device->identity.uuid);
+
+	device->held = free_bytes == UINT64_MAX ? 0 : spill_minus(device->identity.bytes, free_bytes);
+	device->users = cli_card_users(device->identity.uuid, device->user, DRIVER_USERS);
+}
+
 static void examine_driver(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
 {
 	const struct spill_backend *backend = vendor->backend;
@@ -176,6 +186,7 @@ static void examine_driver(const struct driver_vendor *vendor, struct driver_fac
 		facts->devices[i].identity = list[i];
 		facts->devices[i].capabilities = backend->devices->capabilities((int)i);
 		vendor->read_attributes((int)i, &facts->devices[i]);
+		read_use(&facts->devices[i]);
 	}
 	facts->stage = DRIVER_TOUCHING;
 	for (; facts->device < facts->count; facts->device++)

@@ -74,6 +74,20 @@ static void put_row(struct spill_json *json, const struct cli_top_row *row)
 	spill_json_object_end(json);
 }
 
+static void put_others(struct spill_json *json, const struct cli_top_card *card)
+{
+	spill_json_array(cli_json_key(json, "others"));
+	for (unsigned i = 0; i < card->named; i++) {
+		const struct cli_card_user *other = &card->other[i];
+		spill_json_object(json);
+		cli_json_number(json, "pid", other->pid);
+		cli_json_text(json, "program", other->name[0] ? other->name : NULL);
+		put_size(json, "bytes", other->bytes, UINT64_MAX);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
 static void put_card(struct spill_json *json, const struct cli_top_card *card)
 {
 	const struct spill_live_page_device *about = &card->device->about;
@@ -88,6 +102,7 @@ static void put_card(struct spill_json *json, const struct cli_top_card *card)
 	cli_json_number(json, "device_bytes", card->held);
 	cli_json_number(json, "away_bytes", card->away);
 	put_size(json, "others_bytes", card->others, UINT64_MAX);
+	put_others(json, card);
 	put_size(json, "limit", card->users ? card->limit : UINT64_MAX, UINT64_MAX);
 	spill_json_object_end(json);
 }

@@ -1,51 +1,22 @@
 /*
  * spill top: the part of each device that is not libspill's: other programs, contexts, code. NVIDIA's
- * management library tells how much is free, AMD's driver in /sys how much is used. Neither makes a
- * context. Without them the part is not known.
+ * management library tells how much is free and who uses the card, AMD's driver in /sys how much is
+ * used. Neither makes a context. Without them the part is not known.
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "abi/nvml.h"
+#include "card_use.h"
 #include "minmax.h"
 #include "small_file.h"
 #include "top.h"
 
-static struct {
-	bool asked, works;
-	nvmlReturn_t (*find)(const char *uuid, nvmlDevice_t *device);
-	nvmlReturn_t (*memory)(nvmlDevice_t device, nvmlMemory_t *memory);
-} nvml;
-
-/* Once, and for good: the library stays loaded. */
-static bool start_nvml(void)
-{
-	nvmlReturn_t (*start)(void);
-
-	if (nvml.asked)
-		return nvml.works;
-	nvml.asked = true;
-	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return false;
-	*(void **)&start = dlsym(library, "nvmlInit_v2");
-	*(void **)&nvml.find = dlsym(library, "nvmlDeviceGetHandleByUUID");
-	*(void **)&nvml.memory = dlsym(library, "nvmlDeviceGetMemoryInfo");
-	nvml.works = start && nvml.find && nvml.memory && start() == NVML_SUCCESS;
-	return nvml.works;
-}
-
 /* Bytes in use on the device by anyone. UINT64_MAX: not known. NVML's total counts more than CUDA's. */
 static uint64_t used_of_nvidia(const struct spill_live_page_device *about)
 {
-	nvmlMemory_t memory;
-	nvmlDevice_t device;
+	uint64_t free_bytes = cli_card_free(about->uuid);
 
-	if (strncmp(about->uuid, "GPU-", 4) != 0 || !start_nvml() ||
-	    nvml.find(about->uuid, &device) != NVML_SUCCESS || nvml.memory(device, &memory) != NVML_SUCCESS)
-		return UINT64_MAX;
-	return spill_minus(about->bytes, memory.free);
+	return free_bytes == UINT64_MAX ? free_bytes : spill_minus(about->bytes, free_bytes);
 }
 
 static uint64_t used_of_amd(const struct spill_live_page_device *about, const char *sys)
@@ -60,7 +31,28 @@ static uint64_t used_of_amd(const struct spill_live_page_device *about, const ch
 	return spill_small_file_number(text);
 }
 
-void cli_top_ask_others(struct cli_top_view *view, const char *sys)
+static bool is_ours(const struct cli_top_look *look, unsigned pid)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		if ((unsigned)look->processes[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+static void name_others(const struct cli_top_look *look, struct cli_top_card *card)
+{
+	struct cli_card_user users[CLI_CARD_USERS];
+	unsigned count = cli_card_users(card->device->about.uuid, users, CLI_CARD_USERS);
+
+	card->named = 0;
+	for (unsigned i = 0; i < count && card->named < CLI_TOP_NAMED; i++) {
+		if (!is_ours(look, users[i].pid))
+			card->other[card->named++] = users[i];
+	}
+}
+
+void cli_top_ask_others(struct cli_top_view *view, const struct cli_top_look *look, const char *sys)
 {
 	for (size_t i = 0; i < view->card_count; i++) {
 		struct cli_top_card *card = &view->cards[i];
@@ -70,5 +62,6 @@ void cli_top_ask_others(struct cli_top_view *view, const char *sys)
 		if (used == UINT64_MAX && about->bytes)
 			used = used_of_amd(about, sys);
 		card->others = used == UINT64_MAX ? used : spill_minus(used, card->held);
+		name_others(look, card);
 	}
 }

@@ -41,7 +41,7 @@ static void arrange(struct screen *screen)
 	unsigned number = any ? row->device->number : 0;
 
 	cli_top_arrange(&screen->view, &screen->looks[0], &screen->looks[1], &screen->shown.order);
-	cli_top_ask_others(&screen->view, "/sys");
+	cli_top_ask_others(&screen->view, &screen->looks[0], "/sys");
 	if (any)
 		select_again(screen, pid, number);
 }

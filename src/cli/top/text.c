@@ -19,6 +19,11 @@ static void put_card(const struct cli_top_card *card)
 	cli_printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
 	if (card->others != UINT64_MAX)
 		cli_printf(", %s by others", spill_size(card->others).text);
+	for (unsigned i = 0; i < card->named; i++) {
+		char other[CLI_CARD_USER_TEXT];
+		cli_printf("%s%s%s", i ? ", " : " (", cli_card_user_text(&card->other[i], other),
+		           i + 1 == card->named ? ")" : "");
+	}
 	if (card->users && card->limit != UINT64_MAX)
 		cli_printf(", limit %s", spill_size(card->limit).text);
 	cli_printf(", spilled %s\n", spill_size(card->away).text);

@@ -97,7 +97,7 @@ static int print_looks(const struct options *options)
 		cli_top_free(&gone);
 		cli_top_look(&now, "/proc");
 		cli_top_arrange(&view, &now, &before, &options->order);
-		cli_top_ask_others(&view, "/sys");
+		cli_top_ask_others(&view, &now, "/sys");
 		if (!looks || done == looks)
 			(options->json ? cli_top_json : cli_top_text)(&now, &view);
 		status = cli_finish(now.blind || (now.broken && !now.count) ? CLI_FINDINGS : CLI_FINE);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "card_use.h"
 #include "live_page.h"
 
 /* A device of one process, with its figures. All texts are terminated. */
@@ -75,11 +76,16 @@ struct cli_top_row {
 	double moves, moved_bytes; /* per second */
 };
 
+/* Programs of others that are named. */
+#define CLI_TOP_NAMED 4
+
 struct cli_top_card {
-	const struct cli_top_device *device; /* of the first process */
-	uint64_t held, away;                 /* held on it, and spilled from it, by all processes */
-	uint64_t others;                     /* used by anyone else on it; UINT64_MAX: not known */
-	uint64_t limit;                      /* sum of all processes; UINT64_MAX: one has none */
+	const struct cli_top_device *device;       /* of the first process */
+	uint64_t held, away;                       /* held on it, and spilled from it, by all processes */
+	uint64_t others;                           /* used by anyone else on it; UINT64_MAX: not known */
+	struct cli_card_user other[CLI_TOP_NAMED]; /* the programs with most of these, as far as known */
+	unsigned named;
+	uint64_t limit; /* sum of all processes; UINT64_MAX: one has none */
 	unsigned users;
 	unsigned number;
 };
@@ -130,7 +136,7 @@ void cli_top_view_free(struct cli_top_view *view);
 /* -- others.c --------------------------------------------------------------------------------- */
 
 /* Sets the cards' `others`. `sys` is normally "/sys". */
-void cli_top_ask_others(struct cli_top_view *view, const char *sys);
+void cli_top_ask_others(struct cli_top_view *view, const struct cli_top_look *look, const char *sys);
 
 /* -- cell.c ----------------------------------------------------------------------------------- */
 

@@ -70,6 +70,8 @@ struct sim_config {
 	int which[SIM_DEVICES]; /* installed device of each visible one. */
 	/* SPILL_SIM_RESERVED: bytes of each device beside vram that only NVML reports (0). */
 	uint64_t reserved;
+	/* SPILL_SIM_HELD: bytes of each device that other processes hold (0). */
+	uint64_t held;
 	uint64_t context_bytes; /* SPILL_SIM_CONTEXT: device bytes that each live context takes (0). */
 	/* By SPILL_SIM_CAPS: novmm nohostvmm nomanaged nounified integrated coherent xnack. */
 	bool vmm;        /* virtual memory management. */

@@ -174,6 +174,7 @@ bool device_files_open(const struct sim_config *config, uint64_t host_bytes, boo
 
 	for (int i = 0; i < config->devices; i++) {
 		capacities[i] = config->vram[config->which[i]];
+		used[i] = config->held < capacities[i] ? config->held : capacities[i];
 
 		uint64_t home = capacities[i] * (small ? 2 : 16);
 

@@ -214,7 +214,8 @@ static uint64_t free_of(int number)
 	const struct sim_config *config = sim_config();
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	void (*ask)(int, uint64_t *, uint64_t *) = NULL;
-	uint64_t free_bytes = config->vram[number], total = 0;
+	uint64_t vram = config->vram[number], start = config->held < vram ? vram - config->held : 0;
+	uint64_t free_bytes = start, total = 0;
 
 	if (driver)
 		*(void **)&ask = dlsym(driver, "sim_device_memory");
@@ -223,7 +224,7 @@ static uint64_t free_of(int number)
 			ask(i, &free_bytes, &total);
 	if (driver)
 		dlclose(driver);
-	return total ? free_bytes : config->vram[number];
+	return total ? free_bytes : start;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
@@ -251,4 +252,44 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 	memory->free = free_of(number_of(device));
 	memory->used = memory->total - memory->reserved - memory->free;
 	return NVML_SUCCESS;
+}
+
+/* SPILL_SIM_COMPUTES, SPILL_SIM_DRAWS: "PID:BYTES PID:" the processes of every device; no BYTES: not known. */
+static nvmlReturn_t list_processes(const char *variable, nvmlDevice_t device, unsigned *count,
+                                   nvmlProcessInfo_t *processes)
+{
+	const char *at = getenv(variable);
+	unsigned found = 0, room;
+
+	if (!count || number_of(device) < 0)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (room = *count; at && *at; found++) {
+		char *end;
+		nvmlProcessInfo_t process = {
+		    .usedGpuMemory = ~0ull, .gpuInstanceId = ~0u, .computeInstanceId = ~0u};
+		process.pid = (unsigned)strtoul(at, &end, 10);
+		if (*end++ != ':')
+			return NVML_ERROR_UNKNOWN;
+		if (*end && *end != ' ')
+			process.usedGpuMemory = strtoull(end, &end, 10);
+		at = end + strspn(end, " ");
+		if (found < room)
+			processes[found] = process;
+	}
+	*count = found;
+	return found > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *infoCount,
+                                                     nvmlProcessInfo_t *infos)
+{
+	ENTER(nvmlDeviceGetComputeRunningProcesses_v3);
+	return list_processes("SPILL_SIM_COMPUTES", device, infoCount, infos);
+}
+
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *infoCount,
+                                                      nvmlProcessInfo_t *infos)
+{
+	ENTER(nvmlDeviceGetGraphicsRunningProcesses_v3);
+	return list_processes("SPILL_SIM_DRAWS", device, infoCount, infos);
 }
