@@ -4,8 +4,8 @@
  *
  * lookups             starts the runtime and prints its error
  * lookups FILE        then asks for all of FILE (SPILL_SIM_LOOKUPS of a run before: name, version, flags, symbol) as the
- *                     runtime did, and prints a line each: `SYMBOL WHERE SAME`. WHERE is the library that has what was
- *                     answered (libspill, libcuda); SAME is yes if a row's own version is answered by the very same
+ *                     runtime did, and prints a line each: `SYMBOL WHERE DLSYM SAME`. WHERE is the library that has what was
+ *                     answered (libspill, libcuda), and DLSYM the one that has what dlsym finds; SAME is yes if a row's own version is answered by the very same
  *                     function, or for what is no row, if that is the driver's own symbol.
  */
 #include <dlfcn.h>
@@ -55,7 +55,8 @@ static void check(resolver *resolve, void *driver, const char *name, int version
 		resolve(row->base, &same, row->since, row->per_thread ? 2 : 1, NULL);
 	else
 		same = dlsym(driver, symbol);
-	printf("%s %s %s\n", symbol, library_of(answer), answer && answer == same ? "yes" : "no");
+	printf("%s %s %s %s\n", symbol, library_of(answer), library_of(dlsym(driver, symbol)),
+	       answer && answer == same ? "yes" : "no");
 }
 
 /* One allocation, so that there is a log. */

@@ -33,13 +33,16 @@ class Lookups(Case):
         rows = self.rows()
         wrapped, passed = [], []
         for question, line in zip(answered + OLDER, done.stdout.splitlines(), strict=True):
-            symbol, where, same = line.split()
+            symbol, where, found, same = line.split()
             self.assertEqual(symbol, question[3])
-            self.assertEqual((where, same), ("libspill" if symbol in rows else "libcuda", "yes"), question)
+            library = "libspill" if symbol in rows else "libcuda"
+            self.assertEqual((where, found, same), (library, library, "yes"), question)
             if symbol in rows:
                 wrapped.append(symbol)
             elif question[0] in rows.values():
                 passed.append(question[0])
+        off = self.run_lookups(name, self.keep(answered + OLDER), SPILL="0")
+        self.assertEqual({tuple(line.split()[1:]) for line in off.stdout.splitlines()}, {("libcuda", "libcuda", "yes")})
         codes = [record["code"] for record in records if record["kind"] == "note"]
         self.assertNotIn("unknown-symbol", codes, "no name of CUDA 13 is an allocation that the table forgot")
         notes = [record["text"] for record in records if record.get("code") == "unknown-version"]
@@ -83,8 +86,8 @@ class Lookups(Case):
         kept = self.keep([["cuGraphInstantiate", version, "1", symbol] for version, symbol in
                           (("11000", "cuGraphInstantiate_v2"), ("12000", "cuGraphInstantiateWithFlags"))])
         done = self.run_lookups("lookups_static", kept, LD_PRELOAD=f"{LIBRARY}:{ROWS}/newer.so")
-        self.assertEqual(done.stdout.splitlines(), ["cuGraphInstantiate_v2 libspill yes",
-                                                    "cuGraphInstantiateWithFlags libspill yes"])
+        self.assertEqual(done.stdout.splitlines(), ["cuGraphInstantiate_v2 libspill libspill yes",
+                                                    "cuGraphInstantiateWithFlags libspill libspill yes"])
 
     def rows(self):
         """Symbol → base of the driver's rows."""
