@@ -125,6 +125,9 @@ typedef enum hipDeviceAttribute_t {
 	hipDeviceAttributeMemoryPoolsSupported = 88,
 } hipDeviceAttribute_t;
 
+/* Of ROCm 6 and later. */
+#define hipDeviceAttributeVirtualMemoryManagementSupported ((hipDeviceAttribute_t)89)
+
 #define hipHostMallocDefault 0x0u
 #define hipHostMallocPortable 0x1u
 #define hipHostMallocMapped 0x2u

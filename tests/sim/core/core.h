@@ -344,6 +344,8 @@ enum sim_status sim_unreserve(uint64_t address, uint64_t bytes);
 
 /* `id`: device, or NUMA node. Takes capacity at once. The caller holds one reference. */
 enum sim_status sim_physical_create(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out);
+/* Ends all mapped memory of `id`, with its handles and mappings. Addresses stay reserved. */
+void sim_vmm_reset(int id);
 /* Drops one reference. The memory is freed with the last reference and the last mapping. */
 enum sim_status sim_physical_release(struct sim_physical *physical);
 enum sim_status sim_physical_retain(uint64_t address,

@@ -263,3 +263,18 @@ enum sim_status sim_set_access(uint64_t address, uint64_t bytes, int device, boo
 	pthread_mutex_unlock(&sim_memory_lock);
 	return status;
 }
+
+void sim_vmm_reset(int id)
+{
+	pthread_mutex_lock(&sim_memory_lock);
+	for (struct range *range = sim_ranges; range; range = range->next)
+		for (uint64_t at = 0; range->kind == SIM_VMM && at < range->bytes; at += SIM_GRANULE) {
+			struct mapping *mapping = *mapping_slot(range, range->address + at);
+
+			if (!mapping || mapping->physical->id != id)
+				continue;
+			mapping->physical->references = 0;
+			remove_mapping(range, mapping);
+		}
+	pthread_mutex_unlock(&sim_memory_lock);
+}

@@ -144,6 +144,8 @@ static int device_attribute(hipDeviceAttribute_t which, int device)
 {
 	const struct sim_config *config = sim_config();
 
+	if (which == hipDeviceAttributeVirtualMemoryManagementSupported)
+		return HIP_RELEASE < 6 ? -1 : config->vmm;
 	switch (which) {
 	case hipDeviceAttributeIntegrated:
 	case hipDeviceAttributeDirectManagedMemAccessFromHost:
@@ -261,7 +263,7 @@ hipError_t hipDeviceSynchronize(void)
 	return hip_return(status);
 }
 
-/* Ends every allocation, stream and module of the device. */
+/* Ends every allocation, stream and module of the device (hip_device.cpp, Device::Reset). */
 hipError_t hipDeviceReset(void)
 {
 	HIP_ENTER();
@@ -270,6 +272,7 @@ hipError_t hipDeviceReset(void)
 	contexts[chosen] = NULL;
 	pthread_mutex_unlock(&lock);
 	hip_pools_reset(chosen);
+	sim_vmm_reset(chosen);
 	return hip_return(context ? sim_context_destroy(context) : SIM_OK);
 }
 

@@ -102,8 +102,9 @@ hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size,
 	HIP_ENTER();
 	HIP_TRY(handle && size && !flags ? need_vmm() : hipErrorInvalidValue);
 	HIP_TRY(place_of(prop, &place, &location));
-	HIP_TRY(
-	    hip_error(sim_physical_create(place, place == SIM_ON_DEVICE ? location.id : 0, size, &physical)));
+	/* hip_vm.cpp of ROCm 7 takes memory from the thread's device, whatever `prop` names. */
+	int device = HIP_RELEASE < 7 ? location.id : hip_device();
+	HIP_TRY(hip_error(sim_physical_create(place, device, size, &physical)));
 	face_of(physical)->location = location;
 	*handle = (hipMemGenericAllocationHandle_t)physical;
 	return hip_leave(hipSuccess);

@@ -152,10 +152,43 @@ static void test_host(void)
 	CHECK(hipMemUnmap((char *)range + CHUNK, CHUNK), hipSuccess);
 }
 
+/* Whatever device the properties name, ROCm 7 takes the memory of the current one. */
+static void test_current_device(void)
+{
+	hipMemGenericAllocationHandle_t handle = NULL;
+	size_t before = free_bytes();
+
+	CHECK(hipMemCreate(&handle, CHUNK, properties(hipMemLocationTypeDevice, 1), 0), hipSuccess);
+	CHECK(before - free_bytes(), HIP_RELEASE < 7 ? 0 : CHUNK);
+	CHECK(hipMemRelease(handle), hipSuccess);
+}
+
+/* A reset ends mapped memory and its handles. The addresses stay reserved. */
+static void test_reset(void)
+{
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
+	hipMemGenericAllocationHandle_t handle = NULL;
+	size_t before = free_bytes();
+
+	CHECK(hipMemCreate(&handle, CHUNK, properties(hipMemLocationTypeDevice, 0), 0), hipSuccess);
+	CHECK(hipMemMap(range, CHUNK, 0, handle, 0), hipSuccess);
+	CHECK(hipMemSetAccess(range, CHUNK, &access, 1), hipSuccess);
+	CHECK(hipDeviceReset(), hipSuccess);
+	CHECK(free_bytes(), before);
+	CHECK(hipMemRelease(handle), hipErrorInvalidValue);
+	CHECK(hipMemSetAccess(range, CHUNK, &access, 1), hipErrorInvalidValue);
+}
+
 int main(void)
 {
 	hipMemGenericAllocationHandle_t handle;
 
+	int vmm = -1;
+
+	CHECK(
+	    hipDeviceGetAttribute(&vmm, (hipDeviceAttribute_t)89 /* ROCm 6: virtual memory management */, 0),
+	    HIP_RELEASE < 6 ? hipErrorInvalidValue : hipSuccess);
+	CHECK(vmm, HIP_RELEASE < 6 ? -1 : !has_cap("novmm"));
 	if (has_cap("novmm")) {
 		CHECK(hipMemAddressReserve(&range, CHUNK, 0, NULL, 0), hipErrorNotSupported);
 		CHECK(hipMemCreate(&handle, CHUNK, properties(hipMemLocationTypeDevice, 0), 0),
@@ -166,6 +199,8 @@ int main(void)
 	test_device();
 	test_properties();
 	test_host();
+	test_current_device();
+	test_reset();
 	CHECK(hipMemAddressFree(range, 4 * CHUNK), hipSuccess);
 	return check_result();
 }
