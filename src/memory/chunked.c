@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "capture.h"
 #include "clock.h"
 #include "chunk_map.h"
 #include "minmax.h"
@@ -34,11 +35,17 @@ uint64_t spill_chunked_granularity(const struct spill_backend *backend, int devi
 
 uint64_t spill_chunked_unit(const struct spill_place_request *want, const char **error)
 {
-	uint64_t unit = spill_chunked_granularity(want->backend, want->device);
-	bool fits = unit && want->bytes <= UINT64_MAX - unit;
-	if (!fits)
+	const struct spill_backend *backend = want->backend;
+	uint64_t unit = spill_chunked_granularity(backend, want->device);
+	if (!unit || want->bytes > UINT64_MAX - unit) {
 		*error = "not supported by the device";
-	return fits ? unit : 0;
+		return 0;
+	}
+	if (backend->vmm->works && (spill_capture_any() || !backend->vmm->works(want->device, unit))) {
+		*error = "a trial of chunks did not work";
+		return 0;
+	}
+	return unit;
 }
 
 struct spill_chunked *spill_chunked_new(const struct spill_place_ops *ops,
@@ -119,11 +126,9 @@ int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t b
 	return 0;
 }
 
-void spill_chunked_release(struct spill_placement *placement, bool context_ended)
+static void release_memory(const struct spill_chunked *chunked)
 {
-	struct spill_chunked *chunked = (struct spill_chunked *)placement;
-	const struct spill_backend *backend = placement->backend;
-	spill_chunked_delist(chunked);
+	const struct spill_backend *backend = chunked->base.backend;
 	for (unsigned i = 0; i < chunked->count; i++) {
 		const struct spill_chunk *chunk = &chunked->chunks[i];
 		if (!chunked->set && (!chunk->unmapped || chunk->wrong_memory))
@@ -132,7 +137,16 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 		backend->physical->release(chunk->handle);
 	}
 	if (!chunked->set)
-		backend->vmm->unreserve(placement->ptr, chunked->range);
+		backend->vmm->unreserve(chunked->base.ptr, chunked->range);
+}
+
+void spill_chunked_release(struct spill_placement *placement, bool context_ended)
+{
+	struct spill_chunked *chunked = (struct spill_chunked *)placement;
+	const struct spill_backend *backend = placement->backend;
+	spill_chunked_delist(chunked);
+	if (!context_ended || backend->vmm->outlive_contexts)
+		release_memory(chunked);
 	spill_account_device_return(placement->device, placement->held.device);
 	spill_account_physical_return(placement->held.host);
 	free(chunked->owner);

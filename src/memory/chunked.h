@@ -109,8 +109,8 @@ int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t b
 int spill_chunked_allow(const struct spill_chunked *chunked);
 
 /*
- * For spill_place_ops. Chunks belong to the process, so they are released even if the context has
- * ended.
+ * For spill_place_ops. Where chunks belong to the process (CUDA), they are released even if the
+ * context has ended.
  */
 void spill_chunked_release(struct spill_placement *placement, bool context_ended);
 void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);

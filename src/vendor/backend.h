@@ -108,12 +108,19 @@ struct spill_vendor_physical {
 
 /* Address ranges, and mappings of physical memory in them. */
 struct spill_vendor_vmm {
+	bool outlive_contexts; /* ranges, mappings and handles belong to the process */
 	int (*reserve)(uint64_t bytes, uint64_t alignment, uint64_t *va);
 	int (*unreserve)(uint64_t va, uint64_t bytes);
 	int (*map)(uint64_t va, uint64_t bytes, uint64_t handle);
 	/* Whole mappings only. Does not wait for the device. */
 	int (*unmap)(uint64_t va, uint64_t bytes);
 	int (*allow)(uint64_t va, uint64_t bytes, int device); /* read and write by the device */
+	/*
+	 * False: a trial with two chunks of `unit` bytes has failed on this device, or there was no
+	 * memory for it. Tried until the result is known. NULL: no trial is needed. pre: nothing
+	 * captures, and the device has SPILL_CAN_SPLIT
+	 */
+	bool (*works)(int device, uint64_t unit);
 };
 
 /* Memory in stream order. */

@@ -255,6 +255,7 @@ const struct spill_vendor_physical spill_cuda_physical = {
 };
 
 const struct spill_vendor_vmm spill_cuda_vmm = {
+    .outlive_contexts = true,
     .reserve = range_reserve,
     .unreserve = range_unreserve,
     .map = range_map,

@@ -1,7 +1,7 @@
 /*
  * HIP (AMD ROCm documentation, "HIP runtime API reference"). An allocation belongs to a device, not
- * to a context. libspill neither splits nor moves: host memory behind handles came with ROCm 7.2,
- * and no call marks all work of a device without waiting for it.
+ * to a context. Nothing moves, because no call marks all work of a device without waiting for it
+ * (docs/adr/0036).
  */
 #include "backend_hip.h"
 #include "numa.h"
@@ -139,30 +139,38 @@ static unsigned list_devices(struct spill_log_device *list, unsigned room)
 	return shown;
 }
 
-static int device_attribute(int device, hipDeviceAttribute_t attribute)
+int spill_hip_attribute(int device, hipDeviceAttribute_t attribute)
 {
 	int value = 0;
 	return spill_hip.hipDeviceGetAttribute(&value, attribute, device) ? 0 : value;
 }
 
 /*
- * Managed memory migrates if the GPU retries faults (XNACK, seen by pageable access) or is
- * integrated. Elsewhere it is pinned host memory, and the place `host` serves that better.
+ * The kernel driver provides managed memory (HMM). It migrates if the GPU retries faults (XNACK, seen
+ * by pageable access) or is integrated. Elsewhere it is pinned host memory, and the place `host`
+ * serves that better.
  */
+static bool has_managed(int device)
+{
+	return spill_hip.hipMallocManaged && spill_hip_attribute(device, hipDeviceAttributeManagedMemory) &&
+	       spill_hip_attribute(device, hipDeviceAttributeConcurrentManagedAccess);
+}
+
 static unsigned capabilities(int device)
 {
-	bool integrated = device_attribute(device, hipDeviceAttributeIntegrated);
-	bool migrates = integrated || device_attribute(device, hipDeviceAttributePageableMemoryAccess);
+	bool integrated = spill_hip_attribute(device, hipDeviceAttributeIntegrated);
+	bool migrates = integrated || spill_hip_attribute(device, hipDeviceAttributePageableMemoryAccess);
 	unsigned can = 0;
 	if (integrated)
 		can |= SPILL_IS_INTEGRATED;
-	else if (device_attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables) &&
-	         device_attribute(device, hipDeviceAttributeConcurrentManagedAccess))
+	else if (spill_hip_attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables) &&
+	         spill_hip_attribute(device, hipDeviceAttributeConcurrentManagedAccess))
 		can |= SPILL_IS_COHERENT;
-	if (spill_hip.hipMallocManaged && device_attribute(device, hipDeviceAttributeManagedMemory) &&
-	    migrates)
+	if (spill_hip_has_vmm(device))
+		can |= SPILL_CAN_SPLIT;
+	if (migrates && has_managed(device))
 		can |= SPILL_CAN_MANAGED;
-	if (device_attribute(device, hipDeviceAttributeCanMapHostMemory))
+	if (spill_hip_attribute(device, hipDeviceAttributeCanMapHostMemory))
 		can |= SPILL_CAN_HOST;
 	return can;
 }
@@ -235,9 +243,12 @@ static int host_free(void *host)
 static int managed_alloc(uint64_t bytes, uint64_t *ptr)
 {
 	void *address;
-	if (!spill_hip.hipMallocManaged)
+	int device, result = spill_hip.hipGetDevice(&device);
+	if (result)
+		return result;
+	if (!has_managed(device))
 		return hipErrorNotSupported;
-	int result = spill_hip.hipMallocManaged(&address, bytes, hipMemAttachGlobal);
+	result = spill_hip.hipMallocManaged(&address, bytes, hipMemAttachGlobal);
 	if (!result)
 		*ptr = (uintptr_t)address;
 	return result;
@@ -356,6 +367,7 @@ const struct spill_backend spill_backend_hip = {
     .memory = &hip_memory,
     .streams = &hip_streams,
     .physical = &spill_hip_physical,
+    .vmm = &spill_hip_vmm,
     .pools = &spill_hip_pools,
     .events = &spill_hip_events,
     .last_error = &hip_last_error,

@@ -1,10 +1,11 @@
 /*
- * Physical memory. ROCm 6 gave hipMemAllocationProp CUDA's order of members (hip_runtime_api.h), so
- * its layout goes by the running version. From ROCm 7.2 a handle can stand for host memory (its
- * release notes; tests/sim/hip/hip_later_api.h).
+ * Physical memory, and its mappings. ROCm 6 gave hipMemAllocationProp CUDA's order of members
+ * (hip_runtime_api.h), so its layout goes by the running version. From ROCm 7.2 a handle can stand
+ * for host memory (its release notes; tests/sim/hip/hip_later_api.h).
  */
 #include "backend_hip.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define LOCATION_HOST 2 /* hipMemLocationTypeHost, which no header here has */
@@ -54,7 +55,7 @@ static bool fill_properties(int device, bool on_host, unsigned char properties[S
 		memcpy(properties, &rocm5, sizeof(rocm5));
 	else
 		memcpy(properties, &rocm6, sizeof(rocm6));
-	return !on_host || version >= 70200000;
+	return !on_host || version >= SPILL_HIP_SPLITS_FROM;
 }
 
 static int physical_granularity(int device, bool on_host, uint64_t *bytes)
@@ -81,11 +82,31 @@ static int physical_create_as(const void *properties, uint64_t bytes, uint64_t *
 	return result;
 }
 
+static _Atomic bool refused_host_chunk[SPILL_DEVICES];
+
+/* Another refusal than a lack of memory is for good. */
+static void note_refusal(int device, int result)
+{
+	if (result == hipErrorInvalidValue || result == hipErrorInvalidDevice ||
+	    result == hipErrorNotSupported)
+		atomic_store(&refused_host_chunk[device], true);
+}
+
+/* The runtime takes memory from the current device, whatever device the properties name. */
 static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
 	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
-	return fill_properties(device, on_host, properties) ? physical_create_as(properties, bytes, handle)
-	                                                    : hipErrorNotSupported;
+	void *before;
+	if (!fill_properties(device, on_host, properties))
+		return hipErrorNotSupported;
+	int result = spill_hip_enter(device, &before);
+	if (result)
+		return result;
+	result = physical_create_as(properties, bytes, handle);
+	spill_hip_leave(before);
+	if (on_host && device >= 0 && device < SPILL_DEVICES)
+		note_refusal(device, result);
+	return result;
 }
 
 static int physical_release(uint64_t handle)
@@ -99,4 +120,57 @@ const struct spill_vendor_physical spill_hip_physical = {
     .create = physical_create,
     .create_as = physical_create_as,
     .release = physical_release,
+};
+
+/* -- mappings ---------------------------------------------------------------------------------- */
+
+bool spill_hip_has_vmm(int device)
+{
+	return spill_hip_version() >= SPILL_HIP_SPLITS_FROM && device >= 0 && device < SPILL_DEVICES &&
+	       !atomic_load(&refused_host_chunk[device]) && spill_hip.hipMemGetAllocationGranularity &&
+	       spill_hip.hipMemCreate && spill_hip.hipMemRelease && spill_hip.hipMemAddressReserve &&
+	       spill_hip.hipMemAddressFree && spill_hip.hipMemMap && spill_hip.hipMemUnmap &&
+	       spill_hip.hipMemSetAccess &&
+	       spill_hip_attribute(device, hipDeviceAttributeVirtualMemoryManagementSupported);
+}
+
+static int range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
+{
+	void *address;
+	int result = spill_hip.hipMemAddressReserve(&address, bytes, alignment, NULL, 0);
+	if (!result)
+		*va = (uintptr_t)address;
+	return result;
+}
+
+static int range_unreserve(uint64_t va, uint64_t bytes)
+{
+	return spill_hip.hipMemAddressFree((void *)(uintptr_t)va, bytes);
+}
+
+static int range_map(uint64_t va, uint64_t bytes, uint64_t handle)
+{
+	return spill_hip.hipMemMap((void *)(uintptr_t)va, bytes, 0,
+	                           (hipMemGenericAllocationHandle_t)(uintptr_t)handle, 0);
+}
+
+static int range_unmap(uint64_t va, uint64_t bytes)
+{
+	return spill_hip.hipMemUnmap((void *)(uintptr_t)va, bytes);
+}
+
+static int range_allow(uint64_t va, uint64_t bytes, int device)
+{
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, device}, hipMemAccessFlagsProtReadWrite};
+	return spill_hip.hipMemSetAccess((void *)(uintptr_t)va, bytes, &access, 1);
+}
+
+/* pre: spill_hip_has_vmm */
+const struct spill_vendor_vmm spill_hip_vmm = {
+    .reserve = range_reserve,
+    .unreserve = range_unreserve,
+    .map = range_map,
+    .unmap = range_unmap,
+    .allow = range_allow,
+    .works = spill_hip_chunks_work,
 };

@@ -150,6 +150,11 @@ machine() {
 	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" SPILL_SIM_CAPS=xnack "$spill" doctor -v --quick --root m
 	has_not "XNACK is off"
 	has "can managed, host"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip/7" "$spill" doctor -v --quick --root m
+	ends_with 0
+	has "; can split, host"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip/7" SPILL_SIM_FAIL=hipMemSetAccess:2+:999 "$spill" doctor -v --quick --root m
+	has "device 0: a chunk on the host: set access: hipErrorUnknown"
 }
 
 @test "a driver that hangs, crashes, exits, refuses: the command goes on" {

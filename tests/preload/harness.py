@@ -27,6 +27,12 @@ CUDA = ["prog_runtime", "prog_runtime_static", "prog_driver_link", "prog_driver_
 ALL = CUDA + ["prog_hip"]
 
 
+def of_release(release):
+    """The folder of the simulated HIP of that release, for LD_LIBRARY_PATH."""
+    folder, = [folder for folder in os.environ["SIM_PATH"].split(":") if folder.endswith("/hip")]
+    return f"{folder}/{release}"
+
+
 def program(name, *arguments):
     """Five buffers of 6 MiB unless the arguments say otherwise: more than a device of SMALL."""
     return [str(PROGRAMS / name), "--kernels", KERNELS, *(arguments or ("--count", "5", "--mib", "6"))]

@@ -1,7 +1,7 @@
 """Contexts end with live spilled allocations in them: each is released exactly once, and all memory comes back."""
 import unittest
 
-from harness import MIB, PROGRAMS, decided, freed
+from harness import MIB, PROGRAMS, decided, freed, of_release
 from scripted import MOVED, ScriptCase
 
 CHAINS = ("split", "managed", "host")
@@ -97,15 +97,17 @@ class End(ContextCase):
         self.chains("retain:0 alloc:x:4m:5 fill:x destroy:p verify:x free:x", check)
 
     def test_device_reset_of_the_runtimes(self):
-        for name, chains in (("reset_cuda", CHAINS), ("reset_hip", ("managed", "host"))):
+        seven = {"LD_LIBRARY_PATH": of_release(7)}
+        for name, chains, path in (("reset_cuda", CHAINS, {}), ("reset_hip", ("managed", "host"), {}),
+                                   ("reset_hip_7", CHAINS, seven)):
             roomy = self.run_in([str(PROGRAMS / name)],
-                                self.environment(preload=False, SPILL_SIM_VRAM="64MiB")).stdout.replace(
+                                self.environment(preload=False, SPILL_SIM_VRAM="64MiB", **path)).stdout.replace(
                                     str(64 * MIB), str(14 * MIB))
             self.assertIn(f"free {14 * MIB} of {14 * MIB}", roomy)
             for chain in chains:
                 with self.subTest(name, chain=chain):
                     self.log.unlink(missing_ok=True)
-                    done = self.run_in([str(PROGRAMS / name)], self.environment(SPILL_OOM_CHAIN=chain))
+                    done = self.run_in([str(PROGRAMS / name)], self.environment(SPILL_OOM_CHAIN=chain, **path))
                     self.assertEqual(done.stdout, roomy)
                     self.assertEqual(done.returncode, 0)
                     records = self.checked_records()

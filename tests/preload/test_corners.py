@@ -1,7 +1,7 @@
 """Corners that a review found: locks of the loader, exact limits, double frees, cancellation, no memory for the books."""
 import unittest
 
-from harness import LIBRARY, MIB, PROGRAMS, before_end, decided, freed, held
+from harness import LIBRARY, MIB, PROGRAMS, before_end, decided, freed, held, of_release
 from scripted import MOVED, ScriptCase
 
 CHAINS = ("split", "managed", "host")
@@ -171,15 +171,17 @@ class FreeTwice(CornerCase):
                 self.assertEqual(places, [chain] * 4)
 
     def test_hip(self):
-        alone = self.corner(name="corner_hip", preload=False, SPILL_SIM_VRAM="64MiB")
-        self.assertIn("free again 1", alone.stdout)
-        self.assertNotRegex(alone.stdout, "wrong bytes [1-9]")
-        for chain in ("managed", "host"):
-            with self.subTest(chain):
-                done = self.corner(name="corner_hip", SPILL_OOM_CHAIN=chain)
-                self.assertEqual(done.stdout, alone.stdout)
-                places = [r["place"] for r in self.allocs(self.checked_records()) if r["bytes"] == 4096]
-                self.assertEqual(places, [chain] * 3)
+        seven = {"LD_LIBRARY_PATH": of_release(7)}
+        for name, chains, path in (("corner_hip", ("managed", "host"), {}), ("corner_hip_7", CHAINS, seven)):
+            alone = self.corner(name=name, preload=False, SPILL_SIM_VRAM="64MiB", **path)
+            self.assertIn("free again 1", alone.stdout)
+            self.assertNotRegex(alone.stdout, "wrong bytes [1-9]")
+            for chain in chains:
+                with self.subTest(name, chain=chain):
+                    done = self.corner(name=name, SPILL_OOM_CHAIN=chain, **path)
+                    self.assertEqual(done.stdout, alone.stdout)
+                    places = [r["place"] for r in self.allocs(self.checked_records()) if r["bytes"] == 4096]
+                    self.assertEqual(places, [chain] * 3)
 
     def test_hip_served_by_the_driver_after_a_failure_of_ours(self):
         """No last error of a call that the program has not made, by either rule of HIP's."""

@@ -1,7 +1,7 @@
 """Devices whose memory is the host's, or that read it by a coherent link: what is tried, in which order, and what is said. Simulated."""
 import unittest
 
-from harness import MIB, SMALL, Case, decided, program
+from harness import MIB, PROGRAMS, SMALL, Case, decided, held, of_release, program
 from scripted import FULL, MOVED, ScriptCase
 
 
@@ -104,19 +104,81 @@ class Node(ScriptCase):
 
 
 class Hip(Case):
-    def place(self, caps):
+    """ROCm 5 has no chunks on the host. ROCm 7.2 has them."""
+
+    def run_release(self, release, **variables):
         self.log.unlink(missing_ok=True)
-        done = self.run_program(program("prog_hip"), vram=SMALL, SPILL_SIM_CAPS=caps)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        records = self.checked_records()
-        spilled = {r["place"] for r in decided(records) if r["bytes"] == 6 * MIB} - {"device"}
-        return records[0]["devices"][0]["memory"], spilled
+        name, path = ("prog_hip", {}) if release == 5 else ("prog_hip_7", {"LD_LIBRARY_PATH": of_release(7)})
+        self.done = self.run_program(program(name), vram=SMALL, **path, **variables)
+        self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
+        self.assertIn("all data right", self.done.stdout)
+        self.spilled = [r for r in decided(self.checked_records()) if r["bytes"] == 6 * MIB and r["place"] != "device"]
+
+    def place(self, caps, release=5):
+        self.run_release(release, SPILL_SIM_CAPS=caps)
+        return self.records()[0]["devices"][0]["memory"], {r["place"] for r in self.spilled}
 
     def test_kinds(self):
-        self.assertEqual(self.place(""), ("discrete", {"host"}))
-        self.assertEqual(self.place("integrated"), ("integrated", {"managed"}))
-        self.assertEqual(self.place("coherent, xnack"), ("coherent", {"managed"}))
-        self.assertEqual(self.place("xnack"), ("discrete", {"managed"}))
+        for release, place in ((5, "host"), (7, "split")):
+            with self.subTest(release=release):
+                self.assertEqual(self.place("", release), ("discrete", {place}))
+                self.assertEqual(self.place("coherent, xnack", release), ("coherent", {"managed"}))
+
+    def test_an_apu(self):
+        """hipMalloc takes the host's memory (GTT). Without HMM there is no managed memory, whatever the device."""
+        for release in 5, 7:
+            with self.subTest(release=release):
+                self.assertEqual(self.place("integrated", release), ("integrated", {"managed"}))
+                self.assertEqual(self.place("integrated, xnack", release), ("integrated", {"managed"}))
+                self.assertEqual(self.place("integrated, nounified", release), ("integrated", {"host"}))
+                self.assertEqual(self.place("integrated, nomanaged", release), ("integrated", {"host"}))
+
+    def test_xnack(self):
+        """Without it managed memory does not migrate, and is no step of the chain. A chain that is written is as written."""
+        for release in 5, 7:
+            with self.subTest(release=release):
+                self.run_release(release, SPILL_SIM_CAPS="novmm")
+                self.assertEqual({r["place"] for r in self.spilled}, {"host"})
+                self.assertNotIn("managed", [t["place"] for r in self.spilled for t in r["tried"]])
+                self.run_release(release, SPILL_SIM_CAPS="novmm, xnack")
+                self.assertEqual({r["place"] for r in self.spilled}, {"managed"})
+                self.run_release(release, SPILL_OOM_CHAIN="managed, host", SPILL_SIM_CAPS="novmm, nounified")
+                self.assertEqual({r["place"] for r in self.spilled}, {"host"})
+                self.assertEqual({t["error"] for r in self.spilled for t in r["tried"] if t["place"] == "managed"},
+                                 {"hipErrorNotSupported"})
+
+    def test_what_has_no_chunks(self):
+        for caps in "novmm", "nohostvmm":
+            self.assertEqual(self.place(caps, 7), ("discrete", {"host"}))
+
+    def test_the_other_device_uses_what_is_split(self):
+        """Access that was enabled before, or is enabled later; and the free while the other device is current."""
+        for when in "before", "later":
+            with self.subTest(when):
+                self.log.unlink(missing_ok=True)
+                done = self.run_program([str(PROGRAMS / "split_hip"), when], vram=SMALL, SPILL_SIM_DEVICES=2, SPILL_DEVICE_RESERVE=0,
+                                        LD_LIBRARY_PATH=of_release(7))
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("export refused\ndevice 1 0\nset 0\nwait 0\ncopy 0\nwrong bytes 0\nfree 0\ndevice 0 0\nback 1\n",
+                              done.stdout)
+                allocs = decided(self.checked_records())
+                self.assertEqual([(r["place"], r["dev"]) for r in allocs], [("device", 0), ("split", 0), ("device", 0)])
+                self.assertTrue(held(allocs[1])["device"] and held(allocs[1])["host"])
+                notes = [(r["code"], "oom.chain" in r["text"]) for r in self.records() if r["kind"] == "note"]
+                self.assertEqual(notes, [("export", True)])
+
+    def test_each_call_for_chunks_fails(self):
+        """Once: the request is placed by another step, or at once again. For ever: nothing is split. Nothing is left behind, and
+        no last error of a call that the program has not made."""
+        alone = self.run_program(program("prog_hip_7"), preload=False, LD_LIBRARY_PATH=of_release(7))
+        for call in ("hipMemAddressReserve", "hipMemCreate", "hipMemMap", "hipMemSetAccess", "hipMemcpyAsync",
+                     "hipStreamCreateWithFlags", "hipMemGetAllocationGranularity"):
+            for nth, places in (("1", ({"split"}, {"host"}, {"split", "host"})), ("1+", ({"host"},))):
+                with self.subTest(call, nth=nth):
+                    self.run_release(7, SPILL_SIM_FAIL=f"{call}:{nth}:999")
+                    self.assertEqual(self.done.stdout, alone.stdout)
+                    self.assertIn({r["place"] for r in self.spilled}, places)
+                    self.assertEqual(set(self.records()[-1]["live"].values()), {0})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """meminfo.report: what a program is told about free and total memory, by the CUDA driver, the CUDA runtime and HIP."""
 import functools
-import os
 import unittest
 
-from harness import MIB, PROGRAMS, Case, decided
+from harness import MIB, PROGRAMS, Case, decided, of_release
 
 PROGRAMS_OF_ALL = ["meminfo_driver", "meminfo_runtime", "meminfo_static", "meminfo_hip_5", "meminfo_hip_6"]
 # What each asks about the total of a device that need not be current.
@@ -29,8 +28,7 @@ class Meminfo(Case):
     def ask(self, name, words, *, preload=True, vram="64MiB", **variables):
         """The program's lines, each split."""
         if name.endswith("_6"):
-            folder, = [folder for folder in os.environ["SIM_PATH"].split(":") if folder.endswith("/hip")]
-            variables["LD_LIBRARY_PATH"] = f"{folder}/6"
+            variables["LD_LIBRARY_PATH"] = of_release(6)
         self.log.unlink(missing_ok=True)
         done = self.run_program([str(PROGRAMS / name), *words.split()], preload=preload, vram=vram,
                                 **{"SPILL_SIM_DEVICES": "2", **variables})

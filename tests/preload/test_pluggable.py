@@ -1,21 +1,24 @@
 """spill_malloc and spill_free, as PyTorch's CUDAPluggableAllocator calls them: preloaded, and only loaded by dlopen."""
 import unittest
 
-from harness import LIBRARY, MIB, PROGRAMS, apart, before_end
+from harness import LIBRARY, MIB, PROGRAMS, apart, before_end, of_release
 from scripted import ScriptCase
 
 
 class Pluggable(ScriptCase):
     movable = "off"
-    PLACE = {"pluggable": "split", "pluggable_hip": "host"}
+    PLACE = {"pluggable": "split", "pluggable_hip": "host", "pluggable_hip_7": "split"}
 
     def run_one(self, name, *arguments, preload, vram="96MiB", **variables):
         self.log.unlink(missing_ok=True)
+        variables.setdefault("SPILL_HOST_SHARE", "no")  # also where nothing is preloaded (harness.py)
+        if name == "pluggable_hip_7":
+            variables["LD_LIBRARY_PATH"] = of_release(7)
         environment = self.environment(preload=preload, SPILL_LOG=self.log, SPILL_LOG_LEVEL="each", SPILL_SIM_VRAM=vram, **variables)
         return self.run_in([str(PROGRAMS / name), LIBRARY, *map(str, arguments)], environment)
 
     def each(self):
-        for name in ("pluggable", "pluggable_hip"):
+        for name in self.PLACE:
             for preload in (True, False):
                 with self.subTest(name, preload=preload):
                     yield name, preload
@@ -77,9 +80,9 @@ class Pluggable(ScriptCase):
 
     def test_without_pools(self):
         """Plain memory, and freed as such."""
-        fail = {"pluggable": "cuMemPoolCreate:1+:801", "pluggable_hip": "hipMemPoolCreate:1+:801"}
         for name, preload in self.each():
-            self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL_SIM_FAIL=fail[name],
+            fail = f"{'hip' if 'hip' in name else 'cu'}MemPoolCreate:1+:801"
+            self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL_SIM_FAIL=fail,
                                         SPILL_OOM_CHAIN="host", SPILL_DEVICE_RESERVE="0"), 5)
             records = self.checked_records()
             self.assertEqual([p for p, _ in self.data(records)].count("host") % 3, 0)

@@ -3,7 +3,7 @@ the log follows the life of each piece to its real end. vmm.c is the program; th
 import os
 import unittest
 
-from harness import LIBRARY, MIB, PROGRAMS
+from harness import LIBRARY, MIB, PROGRAMS, of_release
 from vmm_case import INVALID, OOM, VmmCase
 
 # Two pieces of 24 MiB fit, a third does not.
@@ -215,9 +215,8 @@ class Hip(Vmm):
     """Behind a handle can be host memory from ROCm 7.2 on; before it, an honest out of memory."""
 
     def release(self, release, **variables):
-        folders = [f"{folder}/{release}" for folder in os.environ["SIM_PATH"].split(":") if folder.endswith("/hip")]
         return self.run_program([str(PROGRAMS / f"vmm_hip_{release}")], **variables,
-                                **({} if release == 5 else {"LD_LIBRARY_PATH": folders[0]}))
+                                **({} if release == 5 else {"LD_LIBRARY_PATH": of_release(release)}))
 
     def test_the_same_answers_where_there_is_no_such_memory(self):
         for release in 5, 6:

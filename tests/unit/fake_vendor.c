@@ -656,9 +656,12 @@ const struct spill_backend fake_vendor_backend = {
     .physical =
         &(const struct spill_vendor_physical){
             .describe = describe, .granularity = granularity, .create = create, .release = release},
-    .vmm =
-        &(const struct spill_vendor_vmm){
-            .reserve = reserve, .unreserve = unreserve, .map = map, .unmap = unmap, .allow = allow},
+    .vmm = &(const struct spill_vendor_vmm){.outlive_contexts = true,
+                                            .reserve = reserve,
+                                            .unreserve = unreserve,
+                                            .map = map,
+                                            .unmap = unmap,
+                                            .allow = allow},
     .pools = &(const struct spill_vendor_pools){.create = pool_create,
                                                 .destroy = pool_destroy,
                                                 .allow = pool_allow,

@@ -6,6 +6,7 @@
 #define SETUP setup
 #include "unit.h"
 #include "account.h"
+#include "captures.h"
 #include "fake_vendor.h"
 #include "chunk_map.h"
 #include "ledger.h"
@@ -173,6 +174,60 @@ TEST(split_is_chunked_too)
 	struct spill_placement host = {.ops = &spill_place_host};
 	assert_null(spill_chunked_of(NULL));
 	assert_null(spill_chunked_of(&host));
+}
+
+/* HIP's reset of a device ends its chunks. Another allocation may have the addresses by then. */
+TEST(what_ended_with_its_context_is_not_released_again)
+{
+	struct spill_vendor_vmm vmm = *fake_vendor_backend.vmm;
+	struct spill_backend backend = fake_vendor_backend;
+	backend.vmm = &vmm;
+	for (int outlive = 0; outlive < 2; outlive++) {
+		struct spill_place_request wanted = want(3 * CHUNK);
+		const char *error = NULL;
+		vmm.outlive_contexts = outlive;
+		wanted.backend = &backend;
+		wanted.device_room = CHUNK;
+		struct spill_placement *made = spill_place_split.make(&wanted, &error);
+		assert_non_null(made);
+		unsigned alive = fake_vendor_alive(), calls = fake_vendor.calls;
+		spill_chunked_release(made, true);
+		assert_int_equal(fake_vendor_alive(), outlive ? 0 : alive);
+		assert_int_equal(fake_vendor.calls == calls, !outlive);
+		assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
+		fake_vendor_reset_mover(64 * CHUNK);
+	}
+}
+
+static bool trial_works;
+
+static bool works(int device, uint64_t unit)
+{
+	assert_int_equal(unit, FAKE_SMALL_UNIT);
+	return trial_works;
+}
+
+/* A trial would break a capture. */
+TEST(chunks_are_tried_where_the_vendor_wants_it)
+{
+	struct spill_vendor_vmm vmm = *fake_vendor_backend.vmm;
+	struct spill_backend backend = fake_vendor_backend;
+	struct spill_place_request wanted = want(CHUNK);
+	const char *error = NULL;
+	vmm.works = works;
+	backend.vmm = &vmm;
+	wanted.backend = &backend;
+	assert_null(spill_place_split.make(&wanted, &error));
+	assert_string_equal(error, "a trial of chunks did not work");
+	nothing_is_held();
+	trial_works = true;
+	struct spill_placement *made = spill_place_split.make(&wanted, &error);
+	assert_non_null(made);
+	spill_placement_release(made, false);
+	set_capturing(true);
+	assert_null(spill_place_split.make(&wanted, &error));
+	set_capturing(false);
+	nothing_is_held();
 }
 
 /* Oldest first; what has left is not met, whoever walks. */

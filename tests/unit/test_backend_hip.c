@@ -1,0 +1,296 @@
+/*
+ * The HIP backend against a runtime that is made of the functions below. The tests check which
+ * memory it claims to make, for which device it asks, and the trial of chunks.
+ */
+#define SETUP setup
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/hip.h"
+#include "backend.h"
+#include "backend_hip.h"
+
+#define UNIT 65536
+#define LOCATION_HOST 2
+
+static int version, current_device, device_of_create;
+static bool attributes[128];
+static hipError_t host_result, device_result, copy_result;
+static bool damages;          /* copies to the device lose a bit */
+static unsigned char *chunks; /* two of UNIT bytes */
+static unsigned created, mapped, streams, trials;
+
+static hipError_t runtime_version(int *out)
+{
+	*out = version;
+	return hipSuccess;
+}
+
+static hipError_t attribute(int *out, hipDeviceAttribute_t which, int device)
+{
+	*out = attributes[which];
+	return hipSuccess;
+}
+
+static hipError_t get_device(int *device)
+{
+	*device = current_device;
+	return hipSuccess;
+}
+
+static hipError_t set_device(int device)
+{
+	current_device = device;
+	return hipSuccess;
+}
+
+static hipError_t granularity(size_t *out, const hipMemAllocationProp *properties,
+                              hipMemAllocationGranularity_flags option)
+{
+	*out = UNIT;
+	return hipSuccess;
+}
+
+/* Behind the type and the kind of handle ROCm 6 and later have the location. */
+static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t bytes,
+                         const hipMemAllocationProp *properties, unsigned long long flags)
+{
+	hipMemLocation location;
+	memcpy(&location, (const char *)properties + 8, sizeof(location));
+	hipError_t result = (int)location.type == LOCATION_HOST ? host_result : device_result;
+	device_of_create = current_device;
+	if (result)
+		return result;
+	*handle = (hipMemGenericAllocationHandle_t)(uintptr_t)++created;
+	return hipSuccess;
+}
+
+static hipError_t release(hipMemGenericAllocationHandle_t handle)
+{
+	created--;
+	return hipSuccess;
+}
+
+static hipError_t reserve(void **address, size_t bytes, size_t alignment, void *wanted,
+                          unsigned long long flags)
+{
+	assert_int_equal(bytes, 2 * UNIT);
+	*address = chunks;
+	trials++;
+	return hipSuccess;
+}
+
+static hipError_t unreserve(void *address, size_t bytes)
+{
+	return hipSuccess;
+}
+
+static hipError_t map(void *address, size_t bytes, size_t offset, hipMemGenericAllocationHandle_t handle,
+                      unsigned long long flags)
+{
+	mapped++;
+	return hipSuccess;
+}
+
+static hipError_t unmap(void *address, size_t bytes)
+{
+	mapped--;
+	return hipSuccess;
+}
+
+static hipError_t set_access(void *address, size_t bytes, const hipMemAccessDesc *access, size_t count)
+{
+	assert_int_equal(bytes, mapped * UNIT);
+	return hipSuccess;
+}
+
+static hipError_t stream_create(hipStream_t *stream, unsigned int flags)
+{
+	assert_int_equal(flags, hipStreamNonBlocking);
+	*stream = (hipStream_t)(uintptr_t)++streams;
+	return hipSuccess;
+}
+
+static hipError_t stream_destroy(hipStream_t stream)
+{
+	streams--;
+	return hipSuccess;
+}
+
+static hipError_t stream_synchronize(hipStream_t stream)
+{
+	return hipSuccess;
+}
+
+static hipError_t copy(void *to, const void *from, size_t bytes, hipMemcpyKind kind, hipStream_t stream)
+{
+	assert_non_null(stream);
+	memcpy(to, from, bytes);
+	if (damages && kind == hipMemcpyDeviceToDevice)
+		((unsigned char *)to)[bytes - 1] ^= 1;
+	return copy_result;
+}
+
+static hipError_t malloc_managed(void **address, size_t bytes, unsigned int flags)
+{
+	*address = chunks;
+	return hipSuccess;
+}
+
+static int setup(void **state)
+{
+	spill_hip = (struct spill_hip){
+	    .hipRuntimeGetVersion = runtime_version,
+	    .hipDeviceGetAttribute = attribute,
+	    .hipGetDevice = get_device,
+	    .hipSetDevice = set_device,
+	    .hipMemGetAllocationGranularity = granularity,
+	    .hipMemCreate = create,
+	    .hipMemRelease = release,
+	    .hipMemAddressReserve = reserve,
+	    .hipMemAddressFree = unreserve,
+	    .hipMemMap = map,
+	    .hipMemUnmap = unmap,
+	    .hipMemSetAccess = set_access,
+	    .hipStreamCreateWithFlags = stream_create,
+	    .hipStreamDestroy = stream_destroy,
+	    .hipStreamSynchronize = stream_synchronize,
+	    .hipMemcpyAsync = copy,
+	    .hipMallocManaged = malloc_managed,
+	};
+	memset(attributes, 0, sizeof(attributes));
+	attributes[hipDeviceAttributeVirtualMemoryManagementSupported] = true;
+	version = 70200000;
+	host_result = device_result = copy_result = hipSuccess;
+	damages = false;
+	current_device = 0;
+	created = mapped = streams = trials = 0;
+	if (!chunks)
+		chunks = malloc((size_t)2 * UNIT);
+	return chunks ? 0 : -1;
+}
+
+static void expect_capabilities(int device, unsigned wanted)
+{
+	assert_int_equal(spill_backend_hip.devices->capabilities(device), wanted);
+}
+
+TEST(chunks_need_rocm_7_2_and_the_device)
+{
+	expect_capabilities(0, SPILL_CAN_SPLIT);
+	version = 70199999;
+	expect_capabilities(0, 0);
+	version = 70200000;
+	attributes[hipDeviceAttributeVirtualMemoryManagementSupported] = false;
+	expect_capabilities(0, 0);
+	attributes[hipDeviceAttributeVirtualMemoryManagementSupported] = true;
+	spill_hip.hipMemSetAccess = NULL;
+	expect_capabilities(0, 0);
+}
+
+/* A lack of memory may pass. Another refusal does not, and it is of one device. */
+TEST(a_refused_chunk_on_the_host_is_the_last)
+{
+	uint64_t handle;
+	host_result = hipErrorOutOfMemory;
+	assert_int_equal(spill_backend_hip.physical->create(1, true, UNIT, &handle), hipErrorOutOfMemory);
+	expect_capabilities(1, SPILL_CAN_SPLIT);
+	host_result = hipErrorInvalidValue;
+	assert_int_equal(spill_backend_hip.physical->create(1, true, UNIT, &handle), hipErrorInvalidValue);
+	expect_capabilities(1, 0);
+	expect_capabilities(2, SPILL_CAN_SPLIT);
+	device_result = hipErrorInvalidValue;
+	assert_int_equal(spill_backend_hip.physical->create(2, false, UNIT, &handle), hipErrorInvalidValue);
+	expect_capabilities(2, SPILL_CAN_SPLIT);
+}
+
+TEST(memory_is_made_while_its_device_is_current)
+{
+	uint64_t handle;
+	assert_int_equal(spill_backend_hip.physical->create(3, false, UNIT, &handle), 0);
+	assert_int_equal(device_of_create, 3);
+	assert_int_equal(current_device, 0);
+}
+
+/* Each trial below is of a device of its own, because a verdict is for good. */
+static void expect_trial(int device, bool works)
+{
+	assert_int_equal(spill_backend_hip.vmm->works(device, UNIT), works);
+	assert_int_equal(created + mapped + streams, 0);
+	assert_int_equal(current_device, 0);
+}
+
+TEST(chunks_that_work_are_tried_once)
+{
+	memset(chunks, 0, (size_t)2 * UNIT);
+	expect_trial(4, true);
+	expect_trial(4, true);
+	assert_int_equal(trials, 1);
+	/* half of the bytes were in each chunk */
+	assert_memory_equal(chunks, chunks + UNIT - 2048, 4096);
+	assert_int_not_equal(chunks[UNIT], 0);
+}
+
+TEST(chunks_that_damage_data_are_not_used)
+{
+	damages = true;
+	expect_trial(5, false);
+	damages = false;
+	expect_trial(5, false);
+	assert_int_equal(trials, 1);
+}
+
+TEST(chunks_that_cannot_be_copied_are_not_used)
+{
+	copy_result = hipErrorInvalidValue;
+	expect_trial(6, false);
+	copy_result = hipSuccess;
+	expect_trial(6, false);
+}
+
+/* Then the chunk on the host is tried alone. */
+TEST(a_full_device_is_no_reason)
+{
+	device_result = hipErrorOutOfMemory;
+	expect_trial(7, true);
+	assert_int_equal(trials, 1);
+}
+
+TEST(without_host_memory_the_trial_is_repeated)
+{
+	host_result = hipErrorOutOfMemory;
+	expect_trial(8, false);
+	host_result = hipSuccess;
+	expect_trial(8, true);
+}
+
+/* XNACK is pageable access. HMM is managed memory and concurrent access. */
+TEST(managed_memory_migrates)
+{
+	static const struct {
+		bool managed, concurrent, xnack, integrated;
+		unsigned can;
+	} cases[] = {
+	    {true, true, true, false, SPILL_CAN_MANAGED},
+	    {true, true, false, true, SPILL_CAN_MANAGED | SPILL_IS_INTEGRATED},
+	    {true, true, false, false, 0},
+	    {true, false, true, false, 0},
+	    {true, false, false, true, SPILL_IS_INTEGRATED},
+	    {false, false, true, false, 0},
+	    {false, true, false, true, SPILL_IS_INTEGRATED},
+	};
+	uint64_t ptr;
+	version = 60400000;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		attributes[hipDeviceAttributeManagedMemory] = cases[i].managed;
+		attributes[hipDeviceAttributeConcurrentManagedAccess] = cases[i].concurrent;
+		attributes[hipDeviceAttributePageableMemoryAccess] = cases[i].xnack;
+		attributes[hipDeviceAttributeIntegrated] = cases[i].integrated;
+		expect_capabilities(0, cases[i].can);
+		/* A chain that the user wrote gets what the runtime makes without a fault. */
+		assert_int_equal(spill_backend_hip.memory->managed_alloc(UNIT, &ptr),
+		                 cases[i].managed && cases[i].concurrent ? hipSuccess : hipErrorNotSupported);
+	}
+}
