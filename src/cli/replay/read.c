@@ -2,15 +2,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend_hip.h"
 #include "replay.h"
 #include "cli.h"
 
-/* The device's abilities, minus those of --without. The log tells the kind of memory. */
-static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)
+static bool is_hip(const struct spill_record_start *start)
 {
-	unsigned can = hip ? SPILL_CAN_MANAGED | SPILL_CAN_HOST
-	                   : SPILL_CAN_SPLIT | SPILL_CAN_MOVE | SPILL_CAN_MANAGED | SPILL_CAN_HOST;
+	return start->backend && !strcmp(start->backend, "hip");
+}
 
+/* The device's abilities, minus those of --without. The log tells the kind of memory. */
+static unsigned capabilities_of(const struct cli_replay *replay, const struct spill_record_start *start,
+                                const char *memory)
+{
+	unsigned can = SPILL_CAN_MANAGED | SPILL_CAN_HOST;
+
+	if (!is_hip(start))
+		can |= SPILL_CAN_SPLIT | SPILL_CAN_MOVE;
+	else if (start->driver >= SPILL_HIP_SPLITS_FROM)
+		can |= SPILL_CAN_SPLIT;
 	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_INTEGRATED)))
 		can |= SPILL_IS_INTEGRATED;
 	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_COHERENT)))
@@ -30,9 +40,7 @@ static uint64_t device_bytes(const struct cli_replay *replay, const struct spill
 static void set_capabilities(const struct cli_replay *replay, struct cli_model_setting *setting,
                              const struct spill_record_start *start)
 {
-	bool hip = start->backend && !strcmp(start->backend, "hip");
-
-	setting->backend = hip ? &spill_backend_hip : &spill_backend_cuda;
+	setting->backend = is_hip(start) ? &spill_backend_hip : &spill_backend_cuda;
 	setting->device_count = start->device_count;
 	for (unsigned i = 0; i < start->device_count; i++) {
 		const struct spill_record_device *device = &start->devices[i];
@@ -40,7 +48,7 @@ static void set_capabilities(const struct cli_replay *replay, struct cli_model_s
 		if (device->device >= 0 && device->device < SPILL_DEVICES)
 			setting->cards[device->device] = (struct cli_card){
 			    .total = device_bytes(replay, device),
-			    .capabilities = capabilities_of(replay, hip, device->memory),
+			    .capabilities = capabilities_of(replay, start, device->memory),
 			};
 	}
 }
