@@ -61,6 +61,18 @@ static void handle_refusal(const struct spill_request *request, const struct spi
 	}
 }
 
+/*
+ * Driver 580 crashes when it is asked to export memory of a managed pool (measured). For mapped
+ * memory: export_harms (backend.h).
+ */
+static bool harms(const struct spill_request *request, const struct spill_allocation *placed)
+{
+	const struct spill_vendor_vmm *vmm = placed->backend->vmm;
+	return request->op == SPILL_OP_EXPORT &&
+	       ((placed->ordered && placed->held.managed) ||
+	        (vmm && vmm->export_harms && placed->place == SPILL_PLACE_SPLIT));
+}
+
 bool spill_engine_export(struct spill_request *request)
 {
 	struct spill_allocation allocation = {0};
@@ -69,21 +81,16 @@ bool spill_engine_export(struct spill_request *request)
 	if (request->step++ == 0) {
 		if (!spill_engine_use_real_handle(request))
 			return false;
-		/*
-		 * Driver 580 crashes when it is asked to export memory of a managed pool
-		 * (measured).
-		 */
-		bool crashes =
-		    placed && allocation.ordered && allocation.held.managed && request->op == SPILL_OP_EXPORT;
+		bool refused = placed && harms(request, &allocation);
 		/*
 		 * Pinned before the driver is asked: a chunk that moves after its answer is not
 		 * exported.
 		 */
-		if ((placed && !crashes) || spill_vmm_spilled_at(request->ptr, &range))
+		if ((placed && !refused) || spill_vmm_spilled_at(request->ptr, &range))
 			spill_chunked_pin_at(request->ptr);
-		if (!crashes)
+		if (!refused)
 			return true;
-		/* The driver's answer for memory of other pools. */
+		/* The driver's answer for other memory that it does not export. */
 		request->result = allocation.backend->invalid_value;
 	}
 	if (request->result && !is_wrong(request))

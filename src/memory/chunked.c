@@ -25,12 +25,13 @@ static _Atomic uint64_t held_until_ns;
 
 uint64_t spill_chunked_granularity(const struct spill_backend *backend, int device)
 {
-	uint64_t on_device, on_host;
+	uint64_t on_device, on_host, of_mappings = 0;
 	if (!backend->physical || !(backend->devices->capabilities(device) & SPILL_CAN_SPLIT) ||
 	    backend->physical->granularity(device, false, &on_device) ||
-	    backend->physical->granularity(device, true, &on_host))
+	    backend->physical->granularity(device, true, &on_host) ||
+	    (backend->vmm->granularity && backend->vmm->granularity(device, &of_mappings)))
 		return 0;
-	return on_device > on_host ? on_device : on_host;
+	return spill_max(of_mappings, spill_max(on_device, on_host));
 }
 
 uint64_t spill_chunked_unit(const struct spill_place_request *want, const char **error)

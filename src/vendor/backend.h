@@ -109,12 +109,16 @@ struct spill_vendor_physical {
 /* Address ranges, and mappings of physical memory in them. */
 struct spill_vendor_vmm {
 	bool outlive_contexts; /* ranges, mappings and handles belong to the process */
+	/* An export of mapped memory is not refused, and damages the system. */
+	bool export_harms;
 	int (*reserve)(uint64_t bytes, uint64_t alignment, uint64_t *va);
 	int (*unreserve)(uint64_t va, uint64_t bytes);
 	int (*map)(uint64_t va, uint64_t bytes, uint64_t handle);
 	/* Whole mappings only. Does not wait for the device. */
 	int (*unmap)(uint64_t va, uint64_t bytes);
 	int (*allow)(uint64_t va, uint64_t bytes, int device); /* read and write by the device */
+	/* Recommended for mappings; a power of two. NULL: the granularity of physical memory. */
+	int (*granularity)(int device, uint64_t *bytes);
 	/*
 	 * False: a trial with two chunks of `unit` bytes has failed on this device, or there was no
 	 * memory for it. Tried until the result is known. NULL: no trial is needed. pre: nothing

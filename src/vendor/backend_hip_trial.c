@@ -1,7 +1,7 @@
 /*
  * A trial of chunks. Memory of the host behind handles is young in ROCm (7.2), and no AMD device has
- * run libspill. So bytes are copied through a chunk on the host, and one on the device, before the
- * first chunks are made for the program.
+ * run libspill. So bytes are copied over the border of two chunks, one on the host and one on the
+ * device, before the first chunks are made for the program.
  */
 #include "backend_hip.h"
 
@@ -15,7 +15,7 @@ enum verdict { UNKNOWN, WORKS, FAILS };
 struct trial {
 	int device;
 	uint64_t unit, va;
-	uint64_t handle[2]; /* host, device */
+	uint64_t handle[2];
 	unsigned created, mapped;
 	hipStream_t stream;
 	hipError_t error; /* the runtime's last one */
@@ -27,23 +27,26 @@ static bool succeeded(struct trial *trial, int error)
 	return !error;
 }
 
-/* A full device may have no room for the second chunk. Then the chunks of a split are on the host. */
+/* The second one is on the device, or on the host, too, if the device is full. */
 static bool make_chunks(struct trial *trial)
 {
-	for (; trial->created < 2; trial->created++) {
-		bool on_host = trial->created == 0;
+	bool on_host = true;
+	while (trial->created < 2) {
 		if (succeeded(trial, spill_hip_physical.create(trial->device, on_host, trial->unit,
-		                                               &trial->handle[trial->created])))
-			continue;
-		if (on_host || trial->error != hipErrorOutOfMemory)
+		                                               &trial->handle[trial->created]))) {
+			trial->created++;
+			on_host = false;
+		} else if (on_host || trial->error != hipErrorOutOfMemory) {
 			return false;
-		break;
+		} else {
+			on_host = true;
+		}
 	}
-	for (; trial->mapped < trial->created; trial->mapped++)
+	for (; trial->mapped < 2; trial->mapped++)
 		if (!succeeded(trial, spill_hip_vmm.map(trial->va + trial->mapped * trial->unit, trial->unit,
 		                                        trial->handle[trial->mapped])))
 			return false;
-	return succeeded(trial, spill_hip_vmm.allow(trial->va, trial->mapped * trial->unit, trial->device));
+	return succeeded(trial, spill_hip_vmm.allow(trial->va, 2 * trial->unit, trial->device));
 }
 
 static bool copy(struct trial *trial, void *to, const void *from, hipMemcpyKind kind)
@@ -56,7 +59,7 @@ static bool copies_are_right(struct trial *trial)
 {
 	unsigned char from[BYTES], to[BYTES] = {0};
 	char *begin = (char *)(uintptr_t)trial->va;
-	char *border = begin + trial->unit - (trial->mapped == 2 ? BYTES / 2 : BYTES);
+	char *border = begin + trial->unit - BYTES / 2;
 	for (unsigned i = 0; i < BYTES; i++)
 		from[i] = (unsigned char)(i * 7 + (i >> 8) + 1);
 	bool copied = copy(trial, border, from, hipMemcpyHostToDevice) &&

@@ -58,17 +58,22 @@ static bool fill_properties(int device, bool on_host, unsigned char properties[S
 	return !on_host || version >= SPILL_HIP_SPLITS_FROM;
 }
 
-static int physical_granularity(int device, bool on_host, uint64_t *bytes)
+static int ask_granularity(int device, bool on_host, hipMemAllocationGranularity_flags which, uint64_t *bytes)
 {
 	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
 	size_t unit;
 	if (!spill_hip.hipMemGetAllocationGranularity || !fill_properties(device, on_host, properties))
 		return hipErrorNotSupported;
 	int result = spill_hip.hipMemGetAllocationGranularity(
-	    &unit, (const hipMemAllocationProp *)(void *)properties, hipMemAllocationGranularityMinimum);
+	    &unit, (const hipMemAllocationProp *)(void *)properties, which);
 	if (!result)
 		*bytes = unit;
 	return result;
+}
+
+static int physical_granularity(int device, bool on_host, uint64_t *bytes)
+{
+	return ask_granularity(device, on_host, hipMemAllocationGranularityMinimum, bytes);
 }
 
 static int physical_create_as(const void *properties, uint64_t bytes, uint64_t *handle)
@@ -165,12 +170,23 @@ static int range_allow(uint64_t va, uint64_t bytes, int device)
 	return spill_hip.hipMemSetAccess((void *)(uintptr_t)va, bytes, &access, 1);
 }
 
-/* pre: spill_hip_has_vmm */
+/* The least granularity is a page of 4 KiB on many devices. */
+static int range_granularity(int device, uint64_t *bytes)
+{
+	return ask_granularity(device, false, hipMemAllocationGranularityRecommended, bytes);
+}
+
+/*
+ * hipIpcGetMemHandle serves mapped memory, and the kernel driver fails when the process ends
+ * (ROCm/clr, issue 265). pre: spill_hip_has_vmm
+ */
 const struct spill_vendor_vmm spill_hip_vmm = {
+    .export_harms = true,
     .reserve = range_reserve,
     .unreserve = range_unreserve,
     .map = range_map,
     .unmap = range_unmap,
     .allow = range_allow,
+    .granularity = range_granularity,
     .works = spill_hip_chunks_work,
 };

@@ -199,6 +199,28 @@ TEST(what_ended_with_its_context_is_not_released_again)
 	}
 }
 
+static int recommend(int device, uint64_t *bytes)
+{
+	*bytes = 2 * FAKE_SMALL_UNIT;
+	return 0;
+}
+
+TEST(the_recommended_granularity_counts)
+{
+	struct spill_vendor_vmm vmm = *fake_vendor_backend.vmm;
+	struct spill_backend backend = fake_vendor_backend;
+	struct spill_place_request wanted = want(1);
+	const char *error = NULL;
+	vmm.granularity = recommend;
+	backend.vmm = &vmm;
+	wanted.backend = &backend;
+	struct spill_placement *made = spill_place_split.make(&wanted, &error);
+	assert_non_null(made);
+	assert_int_equal(spill_chunked_of(made)->range, 2 * FAKE_SMALL_UNIT);
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
 static bool trial_works;
 
 static bool works(int device, uint64_t unit)

@@ -11,14 +11,16 @@ static bool is_exportable(const void *pointer)
 	return sim_pointer(hip_address(pointer), &about) && about.kind == SIM_DEVICE;
 }
 
+/* ROCm 7 serves mapped memory, too, and the kernel driver fails later (ROCm/clr, issue 265). */
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
 {
 	struct sim_pointer about;
 
 	HIP_ENTER();
 	HIP_TRY(handle && devPtr ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(is_exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
-	sim_pointer(hip_address(devPtr), &about);
+	bool known = sim_pointer(hip_address(devPtr), &about);
+	bool mapped = known && HIP_RELEASE >= 7 && about.kind == SIM_VMM && about.mapped;
+	HIP_TRY(mapped || is_exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
 	memset(handle, 0, sizeof(*handle));
 	memcpy(handle->reserved, &about.id, sizeof(about.id));
 	return hip_leave(hipSuccess);

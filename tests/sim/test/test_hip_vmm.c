@@ -55,6 +55,7 @@ static void test_device(void)
 	unsigned long long flags = 7;
 	hipPointerAttribute_t about;
 	size_t before = free_bytes(), size;
+	hipIpcMemHandle_t ipc;
 	uint32_t word = 0;
 	void *base;
 
@@ -88,6 +89,7 @@ static void test_device(void)
 	CHECK(hipMemGetAddressRange(&base, &size, (char *)range + 5), hipSuccess);
 	CHECK_TRUE(base == range && size == CHUNK);
 	CHECK(hipFree(range), hipErrorInvalidValue);
+	CHECK(hipIpcGetMemHandle(&ipc, range), HIP_RELEASE < 7 ? hipErrorInvalidDevicePointer : hipSuccess);
 
 	CHECK(hipMemRetainAllocationHandle(&again, range), hipSuccess);
 	CHECK(hipMemRetainAllocationHandle(&again, (char *)range + CHUNK), hipErrorInvalidValue);
