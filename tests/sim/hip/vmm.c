@@ -148,10 +148,31 @@ static int device_of(hipMemLocation location)
 	return location.type == hipMemLocationTypeDevice && hip_is_device(location.id) ? location.id : -2;
 }
 
+/*
+ * ROCm 7.0 to 7.2 compare the size with those of the first mappings of the reservation, wherever
+ * `ptr` is (ROCm/rocm-systems, pull request 2451).
+ */
+static bool covers_first_mappings(void *ptr, size_t size)
+{
+	struct sim_pointer about;
+	uint64_t sum = 0;
+
+	if (HIP_RELEASE < 7 || !sim_pointer(hip_address(ptr), &about) || about.kind != SIM_VMM)
+		return true;
+	for (uint64_t at = about.base, end = about.base + about.size; at < end && sum < size;) {
+		bool mapped = sim_pointer(at, &about) && about.mapped;
+
+		sum += mapped ? about.map_size : 0;
+		at += mapped ? about.map_size : SIM_GRANULE;
+	}
+	return sum == size;
+}
+
 hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count)
 {
 	HIP_ENTER();
-	HIP_TRY(ptr && size && desc && count ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(ptr && size && desc && count && covers_first_mappings(ptr, size) ? hipSuccess
+	                                                                         : hipErrorInvalidValue);
 	for (size_t i = 0; i < count; i++) {
 		int device = device_of(desc[i].location);
 		unsigned flags = desc[i].flags;
