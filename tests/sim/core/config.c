@@ -276,12 +276,14 @@ static void trace_call(const char *symbol)
 		refuse_value("SPILL_SIM_TRACE", symbol, "a file that can be written");
 }
 
-bool sim_fault(const char *symbol, const char *base, int *code)
+bool sim_fault(const char *symbol, const char *base, const void *caller, int *code)
 {
 	bool fail = false;
 
 	sim_config();
 	trace_call(symbol);
+	if (sim_test_fault && sim_test_fault(symbol, caller, code))
+		return true;
 	for (unsigned i = 0; i < rule_count; i++) {
 		struct rule *rule = &rules[i];
 

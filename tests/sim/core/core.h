@@ -129,9 +129,12 @@ const struct sim_config *sim_config(void);
  * counted. FUNCTION matches `symbol` ("cuMemAlloc_v2") or `base` ("cuMemAlloc"; NULL: none). True:
  * fail now with the vendor's error *code. If that is -1, fail as the function does when memory runs
  * out.
- * SPILL_SIM_TRACE=FILE: each call appends a line with `symbol`.
+ * SPILL_SIM_TRACE=FILE: each call appends a line with `symbol`. `caller` is the entry point's return
+ * address.
  */
-bool sim_fault(const char *symbol, const char *base, int *code);
+bool sim_fault(const char *symbol, const char *base, const void *caller, int *code);
+/* A preload of the tests may have this function (tests/faults). It is asked before SPILL_SIM_FAIL. */
+extern bool sim_test_fault(const char *symbol, const void *caller, int *code) __attribute__((weak));
 
 /* Prints `sim: NAME is not implemented` on stderr, once per name. */
 void sim_missing(const char *symbol);
@@ -160,6 +163,14 @@ struct sim_array;
 
 /* Exported for the simulated NVML, which calls its process's driver. Both 0 before the start. */
 SIM_EXPORT void sim_device_memory(int device, uint64_t *free, uint64_t *total);
+
+/* What the process has now: bytes of all devices and of the host, and numbers of objects. */
+struct sim_left {
+	uint64_t device, host;
+	unsigned contexts, streams, events, handles, modules, pools, arrays, ranges;
+};
+/* Exported for tests that look for leaks at the end of a process (tests/faults). */
+SIM_EXPORT void sim_left(struct sim_left *left);
 
 /*
  * Each function that makes an object of enum sim_room returns SIM_NO_MEMORY if the device has no

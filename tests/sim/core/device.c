@@ -24,12 +24,13 @@ struct file {
 };
 
 static struct file device_file[SIM_DEVICES], host_file;
-static uint64_t used[SIM_DEVICES], capacities[SIM_DEVICES];
+static uint64_t used[SIM_DEVICES], capacities[SIM_DEVICES], host_used;
 
 /* -- handles ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t object_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object *free_objects[OBJECT_TYPES];
+static _Atomic unsigned living[OBJECT_TYPES];
 
 void *object_new(enum object_type type, size_t size)
 {
@@ -42,8 +43,10 @@ void *object_new(enum object_type type, size_t size)
 		object = calloc(1, size);
 	else
 		memset(object + 1, 0, size - sizeof(*object));
-	if (object)
+	if (object) {
 		atomic_store(&object->alive, type);
+		atomic_fetch_add(&living[type], 1);
+	}
 	return object;
 }
 
@@ -54,6 +57,7 @@ void object_delete(void *handle)
 	pthread_mutex_lock(&object_lock);
 	uint32_t type = atomic_exchange(&object->alive, 0);
 	if (type) {
+		atomic_fetch_sub(&living[type], 1);
 		object->next = free_objects[type];
 		free_objects[type] = object;
 	}
@@ -254,6 +258,7 @@ enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool 
 	physical->home = (char *)home;
 	physical->uncounted = !counted;
 	physical->references = 1;
+	host_used += place == SIM_ON_DEVICE ? 0 : bytes;
 	*out = physical;
 	return SIM_OK;
 }
@@ -305,5 +310,26 @@ void physical_drop(struct sim_physical *physical)
 	space_give(&file->space, (uint64_t)physical->home, physical->bytes);
 	if (physical->place == SIM_ON_DEVICE && !physical->uncounted)
 		device_discharge(physical->id, physical->bytes);
+	host_used -= physical->place == SIM_ON_DEVICE ? 0 : physical->bytes;
 	object_delete(physical);
+}
+
+void sim_left(struct sim_left *left)
+{
+	*left = (struct sim_left){
+	    .contexts = living[OBJECT_CONTEXT],
+	    .streams = living[OBJECT_STREAM],
+	    .events = living[OBJECT_EVENT],
+	    .handles = living[OBJECT_PHYSICAL],
+	    .modules = living[OBJECT_MODULE],
+	    .pools = living[OBJECT_POOL],
+	    .arrays = living[OBJECT_ARRAY],
+	};
+	pthread_mutex_lock(&sim_memory_lock);
+	left->host = host_used;
+	for (int i = 0; i < SIM_DEVICES; i++)
+		left->device += used[i];
+	for (const struct range *range = sim_ranges; range; range = range->next)
+		left->ranges++;
+	pthread_mutex_unlock(&sim_memory_lock);
 }

@@ -28,10 +28,10 @@ enum needs { NOTHING, INIT, CONTEXT };
  * The first call of each function. Fails for an injected fault, and before cuInit. With CONTEXT it
  * also fails without a current context, or if a kernel broke it.
  */
-CUresult driver_enter(enum row row, enum needs needs);
+CUresult driver_enter(enum row row, enum needs needs, const void *caller);
 #define ENTER(symbol, needs) \
 	do { \
-		CUresult entered = driver_enter(ROW_##symbol, needs); \
+		CUresult entered = driver_enter(ROW_##symbol, needs, __builtin_return_address(0)); \
 		if (entered) \
 			return entered; \
 	} while (0)

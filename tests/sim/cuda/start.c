@@ -76,11 +76,11 @@ CUresult driver_result(enum sim_status status)
 	return results[status];
 }
 
-CUresult driver_enter(enum row row, enum needs needs)
+CUresult driver_enter(enum row row, enum needs needs, const void *caller)
 {
 	int code;
 
-	if (sim_fault(rows[row].symbol, rows[row].base, &code))
+	if (sim_fault(rows[row].symbol, rows[row].base, caller, &code))
 		return code < 0 ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)code;
 	if (needs == NOTHING)
 		return CUDA_SUCCESS;

@@ -83,14 +83,14 @@ hipError_t hip_error(enum sim_status status)
 	return hipErrorUnknown;
 }
 
-hipError_t hip_enter(const char *symbol)
+hipError_t hip_enter(const char *symbol, const void *caller)
 {
 	int code;
 	enum sim_status status = sim_init();
 
 	if (status != SIM_OK)
 		return hip_error(status);
-	if (!sim_fault(symbol, NULL, &code))
+	if (!sim_fault(symbol, NULL, caller, &code))
 		return hipSuccess;
 	return code < 0 ? hipErrorOutOfMemory : (hipError_t)code;
 }
@@ -116,7 +116,7 @@ hipError_t hip_last_result(void)
 
 hipError_t hip_missing(const char *name)
 {
-	hipError_t error = hip_enter(name);
+	hipError_t error = hip_enter(name, __builtin_return_address(0));
 
 	if (!error)
 		sim_missing(name);

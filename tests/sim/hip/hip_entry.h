@@ -23,7 +23,7 @@
  * `symbol`). Its result goes to hip_leave. Without a device ROCm 5 returns hipErrorInvalidDevice,
  * and from ROCm 6 on hipErrorNoDevice (hip_internal.hpp, HIP_INIT_API: unproven here).
  */
-hipError_t hip_enter(const char *symbol);
+hipError_t hip_enter(const char *symbol, const void *caller);
 
 /*
  * The last call of a function. Up to ROCm 6 each result is the thread's last error, even a success.
@@ -87,7 +87,7 @@ hipError_t hip_stream(hipStream_t stream, struct sim_stream **out);
 
 #define HIP_ENTER() \
 	do { \
-		hipError_t enter_error = hip_enter(__func__); \
+		hipError_t enter_error = hip_enter(__func__, __builtin_return_address(0)); \
 		if (enter_error) \
 			return hip_leave(enter_error); \
 	} while (0)

@@ -18,11 +18,11 @@ static struct nvmlDevice_st devices[SIM_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned started; /* nvmlInit_v2 without nvmlShutdown */
 
-static nvmlReturn_t enter_call(const char *symbol)
+static nvmlReturn_t enter_call(const char *symbol, const void *caller)
 {
 	int code;
 
-	if (sim_fault(symbol, NULL, &code))
+	if (sim_fault(symbol, NULL, caller, &code))
 		return code < 0 ? NVML_ERROR_UNKNOWN : (nvmlReturn_t)code;
 	pthread_mutex_lock(&lock);
 	bool ready = started > 0;
@@ -32,7 +32,7 @@ static nvmlReturn_t enter_call(const char *symbol)
 
 #define ENTER(symbol) \
 	do { \
-		nvmlReturn_t entered = enter_call(#symbol); \
+		nvmlReturn_t entered = enter_call(#symbol, __builtin_return_address(0)); \
 		if (entered) \
 			return entered; \
 	} while (0)
@@ -74,7 +74,7 @@ nvmlReturn_t nvmlInit_v2(void)
 {
 	int code;
 
-	if (sim_fault("nvmlInit_v2", NULL, &code))
+	if (sim_fault("nvmlInit_v2", NULL, __builtin_return_address(0), &code))
 		return code < 0 ? NVML_ERROR_UNKNOWN : (nvmlReturn_t)code;
 	pthread_mutex_lock(&lock);
 	started++;
