@@ -171,14 +171,13 @@ static int device_memory(int device, uint64_t *free, uint64_t *total)
 	size_t free_bytes = 0, total_bytes;
 	CUdevice now;
 	void *context;
-	CUcontext popped;
 	int result;
 	if (spill_cuda.cuCtxGetDevice(&now) == CUDA_SUCCESS && now == device) {
 		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
 	} else if (spill_cuda_contexts.primary(device, &context) &&
 	           !spill_cuda.cuCtxPushCurrent_v2(context)) {
 		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
-		spill_cuda.cuCtxPopCurrent_v2(&popped);
+		spill_cuda_pop(context);
 	} else {
 		result = spill_cuda.cuDeviceTotalMem_v2(&total_bytes, device);
 	}
@@ -216,9 +215,8 @@ static int device_enter(int device, void **before)
 
 static void device_leave(void *before)
 {
-	CUcontext gone;
 	if (before)
-		spill_cuda.cuCtxPopCurrent_v2(&gone);
+		spill_cuda_pop(before);
 }
 
 /* The free of a pinned page waits as well, if the device is full. pre: its context is current */
@@ -229,8 +227,11 @@ static int free_small_allocation(void)
 	int result = spill_cuda.cuMemAlloc_v2(&small, 1);
 	if (result == CUDA_ERROR_OUT_OF_MEMORY) {
 		result = spill_cuda.cuMemHostAlloc(&page, 4096, 0);
-		if (!result)
-			result = spill_cuda.cuMemFreeHost(page);
+		if (result)
+			return result;
+		result = spill_cuda.cuMemFreeHost(page);
+		if (result) /* an error of earlier work; the second call frees */
+			(void)spill_cuda.cuMemFreeHost(page);
 		return result;
 	}
 	if (result)
@@ -248,12 +249,12 @@ static int free_small_allocation(void)
  */
 static int wait_for_context(int device, void *context)
 {
-	CUcontext popped;
-	int result = spill_cuda.cuCtxPushCurrent_v2(context);
+	CUcontext before = spill_cuda_current_context();
+	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
 	result = free_small_allocation();
-	spill_cuda.cuCtxPopCurrent_v2(&popped);
+	spill_cuda_leave(before, context);
 	return result;
 }
 

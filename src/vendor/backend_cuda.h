@@ -46,6 +46,12 @@ static inline CUcontext spill_cuda_current_context(void)
 	return context;
 }
 
+/*
+ * Ends a push of a context that was not current. A call may return the error of earlier work (CUDA
+ * Driver API), so the context is popped if it is still there.
+ */
+void spill_cuda_pop(CUcontext pushed);
+
 /* Makes `context` current in place of `before`, the current one. spill_cuda_leave undoes this. */
 static inline int spill_cuda_enter(CUcontext before, CUcontext context)
 {
@@ -54,27 +60,39 @@ static inline int spill_cuda_enter(CUcontext before, CUcontext context)
 
 static inline void spill_cuda_leave(CUcontext before, CUcontext context)
 {
-	CUcontext popped;
 	if (before != context)
-		spill_cuda.cuCtxPopCurrent_v2(&popped);
+		spill_cuda_pop(context);
 }
 
 /*
  * Some calls break a capture of this or of another thread, unless this thread's mode is relaxed
  * (measured). Another thread may begin a capture at any moment.
  */
-static inline void spill_cuda_exchange_capture_mode(CUstreamCaptureMode *mode)
+struct spill_cuda_relaxed {
+	CUstreamCaptureMode before;
+	bool changed;
+};
+
+static inline struct spill_cuda_relaxed spill_cuda_relax_captures(void)
 {
-	if (spill_cuda.cuThreadExchangeStreamCaptureMode)
-		spill_cuda.cuThreadExchangeStreamCaptureMode(mode);
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	bool changed = spill_cuda.cuThreadExchangeStreamCaptureMode &&
+	               !spill_cuda.cuThreadExchangeStreamCaptureMode(&mode);
+	return (struct spill_cuda_relaxed){mode, changed};
+}
+
+/* The mode is the program's. So an error, which may be that of earlier work, is no reason to leave it. */
+static inline void spill_cuda_restore_captures(struct spill_cuda_relaxed relaxed)
+{
+	if (relaxed.changed && spill_cuda.cuThreadExchangeStreamCaptureMode(&relaxed.before))
+		spill_cuda.cuThreadExchangeStreamCaptureMode(&relaxed.before);
 }
 
 static inline CUresult spill_cuda_query_event(CUevent event)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	spill_cuda_exchange_capture_mode(&mode);
+	struct spill_cuda_relaxed relaxed = spill_cuda_relax_captures();
 	CUresult result = spill_cuda.cuEventQuery(event);
-	spill_cuda_exchange_capture_mode(&mode);
+	spill_cuda_restore_captures(relaxed);
 	return result;
 }
 

@@ -58,6 +58,13 @@ static bool primary_context(int device, void **context)
 	return found != NULL;
 }
 
+void spill_cuda_pop(CUcontext pushed)
+{
+	CUcontext popped;
+	if (spill_cuda.cuCtxPopCurrent_v2(&popped) && spill_cuda_current_context() == pushed)
+		spill_cuda.cuCtxPopCurrent_v2(&popped);
+}
+
 static uint64_t context_id(void *context)
 {
 	unsigned long long id = 0;
@@ -68,12 +75,12 @@ static uint64_t context_id(void *context)
 
 static bool context_device(void *context, int *device)
 {
-	CUcontext popped;
+	CUcontext before = spill_cuda_current_context();
 	CUdevice ordinal;
-	if (spill_cuda.cuCtxPushCurrent_v2(context))
+	if (spill_cuda_enter(before, context))
 		return false;
 	bool found = spill_cuda.cuCtxGetDevice(&ordinal) == CUDA_SUCCESS;
-	spill_cuda.cuCtxPopCurrent_v2(&popped);
+	spill_cuda_leave(before, context);
 	if (found)
 		*device = ordinal;
 	return found;

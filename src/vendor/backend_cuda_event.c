@@ -332,15 +332,14 @@ static int timer_passed(int device, void *context, void *timer, bool *passed)
 /* The vendor answers in ms, with a resolution of half a microsecond. */
 static int timer_between(int device, void *context, void *begin, void *end, uint64_t *ns)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUcontext before = spill_cuda_current_context();
 	float ms = -1;
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	spill_cuda_exchange_capture_mode(&mode);
+	struct spill_cuda_relaxed relaxed = spill_cuda_relax_captures();
 	result = elapsed_time()(&ms, begin, end);
-	spill_cuda_exchange_capture_mode(&mode);
+	spill_cuda_restore_captures(relaxed);
 	spill_cuda_leave(before, context);
 	if (result)
 		return result;

@@ -46,7 +46,6 @@ static int create_keeping_memory(const CUmemPoolProps *wanted, CUmemoryPool *mad
 
 static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUmemPoolProps wanted = pool_properties(device, place, preferred);
 	CUmemoryPool made;
 	if (!has_pools(device) ||
@@ -54,9 +53,9 @@ static int pool_create(int device, enum spill_place place, enum spill_location p
 	     !(spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) &&
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	spill_cuda_exchange_capture_mode(&mode);
+	struct spill_cuda_relaxed relaxed = spill_cuda_relax_captures();
 	int result = create_keeping_memory(&wanted, &made);
-	spill_cuda_exchange_capture_mode(&mode);
+	spill_cuda_restore_captures(relaxed);
 	if (!result)
 		*pool = made;
 	return result;

@@ -76,7 +76,8 @@ int spill_hip_enter(int device, void **before)
 
 void spill_hip_leave(void *before)
 {
-	if (before)
+	/* The device is the program's. So an error, which may be that of earlier work, is no reason to leave it. */
+	if (before && spill_hip.hipSetDevice((int)(uintptr_t)before - 1))
 		spill_hip.hipSetDevice((int)(uintptr_t)before - 1);
 }
 

@@ -420,6 +420,51 @@ TEST_WITH(marks_and_copies_are_made_in_their_context, setup_moving, NULL)
 	assert_int_equal(depth, 0);
 }
 
+/* The error of earlier work, from the calls that put the thread's state back: before or behind the change. */
+static unsigned pop_errors, exchange_errors;
+static bool popped_all_the_same;
+
+static CUresult pop_with_error(CUcontext *context)
+{
+	if (!pop_errors)
+		return pop(context);
+	pop_errors--;
+	if (popped_all_the_same)
+		pop(context);
+	return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static CUresult exchange_with_error(CUstreamCaptureMode *mode)
+{
+	if (exchange_errors != 1) {
+		exchange_errors -= exchange_errors > 0;
+		return exchange(mode);
+	}
+	exchange_errors--;
+	return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+TEST_WITH(errors_of_earlier_work_leave_the_thread_as_it_was, setup_moving, NULL)
+{
+	void *event;
+	spill_cuda.cuCtxPopCurrent_v2 = pop_with_error;
+	for (int way = 0; way < 2; way++) {
+		popped_all_the_same = way;
+		pop_errors = 1;
+		assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(1), &event), 0);
+		assert_int_equal(pop_errors, 0);
+		assert_int_equal(depth, 0);
+	}
+	spill_cuda.cuThreadExchangeStreamCaptureMode = exchange_with_error;
+	for (unsigned which = 1; which <= 2; which++) { /* the first exchange, or the one that puts it back */
+		exchange_errors = which;
+		assert_false(spill_backend_cuda.events->passed(0, CONTEXT(1), event));
+		assert_int_equal(exchange_errors, 0);
+		assert_int_equal(relaxed, 0);
+		assert_int_equal(depth, 0);
+	}
+}
+
 /* Making an event can wait for other threads, so those that are there are used, and used again. */
 TEST_WITH(events_made_ahead_are_used, setup_moving, NULL)
 {
