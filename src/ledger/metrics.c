@@ -108,7 +108,7 @@ static const char *replace_file(void)
 	    (struct spill_metrics_output){spill_text_begin(out.buffer, sizeof(out.buffer)), empty_output};
 	spill_metrics_compose(&metrics, &out.output);
 	empty_output(&out.output);
-	if (!out.error && spill_log_file_look(&out.file) == SPILL_LOG_FILE_LOST)
+	if (!out.error && spill_log_file_look(&out.file) >= SPILL_LOG_FILE_LOST)
 		out.error = EBADF;
 	if (!out.error && rename(draft, path))
 		out.error = errno;

@@ -80,12 +80,24 @@ static bool is_same_file(const struct spill_log_file *file, const struct stat *n
 	return now->st_dev == file->dev && now->st_ino == file->ino && S_ISREG(now->st_mode);
 }
 
+/* A lack of memory often ends at once. */
+static int look_at(int fd, struct stat *now)
+{
+	int result = fstat(fd, now);
+
+	return result && errno != EBADF ? fstat(fd, now) : result;
+}
+
 enum spill_log_file_state spill_log_file_look(struct spill_log_file *file)
 {
 	struct stat now;
 	bool cut;
 
-	if (file->fd < 0 || fstat(file->fd, &now) != 0 || !is_same_file(file, &now))
+	if (file->fd < 0)
+		return SPILL_LOG_FILE_LOST;
+	if (look_at(file->fd, &now) != 0)
+		return errno == EBADF ? SPILL_LOG_FILE_LOST : SPILL_LOG_FILE_UNKNOWN;
+	if (!is_same_file(file, &now))
 		return SPILL_LOG_FILE_LOST;
 	cut = now.st_size < file->end;
 	file->end = now.st_size;
@@ -101,7 +113,7 @@ bool spill_log_file_moved(const struct spill_log_file *file, const char *path)
 
 void spill_log_file_close(struct spill_log_file *file)
 {
-	if (spill_log_file_look(file) != SPILL_LOG_FILE_LOST)
+	if (spill_log_file_look(file) < SPILL_LOG_FILE_LOST)
 		close(file->fd);
 	file->fd = -1;
 }

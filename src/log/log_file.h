@@ -22,8 +22,9 @@ struct spill_log_file {
 
 enum spill_log_file_state {
 	SPILL_LOG_FILE_OURS,
-	SPILL_LOG_FILE_CUT,  /* ours, but truncated by somebody */
-	SPILL_LOG_FILE_LOST, /* the program closed our descriptor, and may have reused its number */
+	SPILL_LOG_FILE_CUT,     /* ours, but truncated by somebody */
+	SPILL_LOG_FILE_LOST,    /* the program closed our descriptor, and may have reused its number */
+	SPILL_LOG_FILE_UNKNOWN, /* the kernel does not tell now; errno says why */
 };
 
 /* The problem of a file that another process writes. Compare the address. */
@@ -53,7 +54,7 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path);
  */
 const char *spill_log_name_open(struct spill_log_name *name, struct spill_log_file *file);
 
-/* The state of the descriptor and its file since the last look. One system call. */
+/* The state of the descriptor and its file since the last look. One system call. From LOST on, nothing may be written. */
 enum spill_log_file_state spill_log_file_look(struct spill_log_file *file);
 
 /* True if `path` no longer names this file. One system call. */

@@ -102,6 +102,9 @@ static void check_path(struct spill_log_queue *queue)
 static bool ensure_file(struct spill_log_queue *queue)
 {
 	switch (spill_log_file_look(&queue->file)) {
+	case SPILL_LOG_FILE_UNKNOWN: /* the next write looks again */
+		queue->error = errno;
+		return false;
 	case SPILL_LOG_FILE_LOST:
 		return open_again(queue);
 	case SPILL_LOG_FILE_CUT:

@@ -208,14 +208,17 @@ static size_t compose_line(struct pages *pages, const struct spill_log_start *st
 	return spill_json_end_line(&json);
 }
 
-/* Unmaps all pages behind the line. */
+/* Unmaps all pages behind the line. If that fails they stay, because only the line is needed. */
 static void keep_line(struct spill_start_line *line)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t kept = (line->length + CONTINUES_BYTES + page - 1) / page * page;
+	long page = sysconf(_SC_PAGESIZE);
+	size_t kept;
 
-	munmap((char *)line->pages + kept, line->pages_size - kept);
-	line->pages_size = kept;
+	if (page <= 0)
+		return;
+	kept = (line->length + CONTINUES_BYTES + (size_t)page - 1) / (size_t)page * (size_t)page;
+	if (kept < line->pages_size && munmap((char *)line->pages + kept, line->pages_size - kept) == 0)
+		line->pages_size = kept;
 }
 
 void spill_start_compose(struct spill_start_line *line, const struct spill_log_start *start,

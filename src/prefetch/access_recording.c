@@ -93,7 +93,7 @@ static void write_buffer(void)
 	if (owner != getpid() || !text.length)
 		return;
 	spill_signal_guard_enter(&guard);
-	if (spill_log_file_look(&file) == SPILL_LOG_FILE_LOST)
+	if (spill_log_file_look(&file) >= SPILL_LOG_FILE_LOST)
 		error = EBADF;
 	else
 		spill_log_file_append(&file, text.buffer, text.length, &error);

@@ -87,10 +87,12 @@ FAKE(int, memfd_create, (const char *name, unsigned flags), -1, ((const char *)a
      (long)name, (long)flags)
 FAKE(int, fallocate64, (int fd, int mode, off_t offset, off_t size), -1, ((int)a[0], (int)a[1], a[2], a[3]),
      fd, mode, offset, size)
+FAKE(int, fstat64, (int fd, struct stat64 *now), -1, ((int)a[0], (struct stat64 *)a[1]), fd, (long)now)
 FAKE(int, flock, (int fd, int operation), -1, ((int)a[0], (int)a[1]), fd, operation)
 FAKE(int, poll, (struct pollfd * list, nfds_t count, int timeout), -1,
      ((struct pollfd *)a[0], (nfds_t)a[1], (int)a[2]), (long)list, (long)count, timeout)
 FAKE(unsigned long, getauxval, (unsigned long type), 0, ((unsigned long)a[0]), (long)type)
+FAKE(long, sysconf, (int name), -1, ((int)a[0]), name)
 FAKE(int, clock_gettime, (clockid_t clock, struct timespec *now), -1,
      ((clockid_t)a[0], (struct timespec *)a[1]), clock, (long)now)
 FAKE(int, dl_iterate_phdr, (int (*visit)(struct dl_phdr_info *, size_t, void *), void *data), -1,

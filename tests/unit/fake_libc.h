@@ -26,11 +26,13 @@
 	X(memfd_create) \
 	X(fallocate64) \
 	X(fcntl64) \
+	X(fstat64) \
 	X(flock) \
 	X(mkdir) \
 	X(poll) \
 	X(syscall) \
 	X(getauxval) \
+	X(sysconf) \
 	X(clock_gettime) \
 	X(dl_iterate_phdr)
 

@@ -111,6 +111,38 @@ CHILD_TEST(a_truncated_file_begins_anew)
 	PIECE(path, 8, "3", "log-truncated");
 }
 
+/* The kernel may lack memory for the answer: that says nothing about the file. */
+CHILD_TEST(a_file_that_cannot_be_looked_at_is_not_given_up)
+{
+	const char *path = in_folder("unknown");
+
+	open_log_at(path);
+	int descriptor = find_descriptor(path);
+	write_note(0);
+	fake_libc_fail(FAKE_fstat64, 1, 1, ENOMEM);
+	write_note(1);
+	PIECE(path, 0, "0", "1");
+	fake_libc_fail(FAKE_fstat64, 1, 2, ENOMEM);
+	write_note(2); /* waits */
+	fake_libc_reset();
+	PIECE(path, 0, "0", "1");
+	write_note(3);
+	PIECE(path, 0, "0", "1", "2", "3");
+	CHECK(find_descriptor(path) == descriptor && access(in_folder("unknown-2"), F_OK) != 0);
+}
+
+/* The pages behind the start line stay then, and the line is whole. */
+CHILD_TEST(a_page_size_that_is_not_known_costs_no_line)
+{
+	const char *path = in_folder("pages");
+
+	fake_libc_fail(FAKE_sysconf, 1, FAKE_LIBC_FOR_EVER, EINVAL);
+	open_log_at(path);
+	fake_libc_reset();
+	write_note(0);
+	PIECE(path, 0, "0");
+}
+
 CHILD_TEST(where_nothing_can_be_made_it_writes_on)
 {
 	const char *path = in_folder("refused"), *old = in_folder("refused.1");
