@@ -252,6 +252,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	if (!spill_contexts_of(backend, context_end->device, others)) {
 		spill_exchange_forget(backend, context_end->device);
 		spill_host_chunks_forget(backend, context_end->device);
+		spill_deferred_drop(backend, context_end->device);
 	}
 }
 

@@ -102,7 +102,7 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 	uint64_t before = spill_account_host_held();
 	if (spill_capture_any())
 		return false;
-	spill_deferred_drop(backend);
+	spill_deferred_drop(backend, -1);
 	spill_host_chunks_drop(backend);
 	spill_vendor_pool_trim(backend, device, true);
 	spill_ordered_trim_host(backend, device);
@@ -113,7 +113,7 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 			break;
 		spill_clock_sleep(POLL_NS);
 		spill_deferred_collect(backend, device, true);
-		spill_deferred_drop(backend);
+		spill_deferred_drop(backend, -1);
 	}
 	return spill_account_host_held() < before;
 }

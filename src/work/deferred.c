@@ -244,11 +244,12 @@ void spill_deferred_give(struct spill_placement *placement)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct spill_placement *take_kept(const struct spill_backend *backend)
+/* `device`: -1 for any. */
+static struct spill_placement *take_kept(const struct spill_backend *backend, int device)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_placement *placement = TAILQ_FIRST(&kept);
-	while (placement && placement->backend != backend)
+	while (placement && (placement->backend != backend || (device >= 0 && placement->device != device)))
 		placement = TAILQ_NEXT(placement, pending);
 	if (placement)
 		TAILQ_REMOVE(&kept, placement, pending);
@@ -256,10 +257,10 @@ static struct spill_placement *take_kept(const struct spill_backend *backend)
 	return placement;
 }
 
-void spill_deferred_drop(const struct spill_backend *backend)
+void spill_deferred_drop(const struct spill_backend *backend, int device)
 {
 	struct spill_placement *placement;
-	while ((placement = take_kept(backend)) != NULL)
+	while ((placement = take_kept(backend, device)) != NULL)
 		spill_placement_release(placement, false);
 }
 

@@ -44,8 +44,11 @@ void spill_deferred_stream_ended(const struct spill_backend *backend, const void
 /* Takes ownership of a placement that no work uses. It is kept if it is reusable, else released. */
 void spill_deferred_give(struct spill_placement *placement);
 
-/* Releases all kept placements. */
-void spill_deferred_drop(const struct spill_backend *backend);
+/*
+ * Releases the kept placements of a device; -1: of all devices. Those whose memory is the process's
+ * outlive contexts, so this is also called behind the end of a device's last context.
+ */
+void spill_deferred_drop(const struct spill_backend *backend, int device);
 
 /*
  * Polls a few deferred frees. Those without an event are polled only if the caller may wait. Does

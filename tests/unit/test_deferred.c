@@ -170,6 +170,13 @@ TEST(what_is_pinned_is_used_again)
 	spill_deferred_context_ended(
 	    ENDED(&fake_vendor_backend, 0, &context)); /* not its owner: it has none */
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
-	spill_deferred_drop(&fake_vendor_backend);
+	spill_deferred_drop(&fake_vendor_backend, 1);
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	spill_deferred_drop(&fake_vendor_backend, 0); /* its last context has ended */
+	nothing_is_held();
+	placement = spill_place_make(&spill_place_split, &want, &error);
+	placement->reusable = true;
+	spill_deferred_give(placement);
+	spill_deferred_drop(&fake_vendor_backend, -1);
 	nothing_is_held();
 }
