@@ -201,6 +201,29 @@ static bool freed_by_vendor(struct spill_request *request)
 	return false;
 }
 
+/* False: the vendor is to be asked. */
+static bool free_ours(struct spill_request *request)
+{
+	if (request->op != SPILL_OP_FREE_ASYNC)
+		free_now(request, request->freed);
+	else if (spill_engine_in_capture(request))
+		return false; /* the vendor's own answer is the right one */
+	else
+		free_in_order(request, request->freed);
+	return true;
+}
+
+/* The program's free succeeded, so it sees no last error of the calls that we made for it. */
+static bool free_quietly(struct spill_request *request, const struct spill_backend *backend)
+{
+	const struct spill_vendor_last_error *last_error = backend->last_error;
+	int before = last_error ? last_error->peek() : 0;
+	bool done = free_ours(request);
+	if (last_error && done && !request->result && !before)
+		last_error->forget();
+	return done;
+}
+
 bool spill_engine_free(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
@@ -211,13 +234,7 @@ bool spill_engine_free(struct spill_request *request)
 		request->freed = request->ptr ? spill_ledger_take(request->ptr) : NULL;
 		if (!request->freed || !is_ours(request->freed))
 			return true;
-		if (request->op != SPILL_OP_FREE_ASYNC)
-			free_now(request, request->freed);
-		else if (spill_engine_in_capture(request))
-			return true; /* the vendor's own answer is the right one */
-		else
-			free_in_order(request, request->freed);
-		return false;
+		return !free_quietly(request, request->freed->backend);
 	}
 	return freed_by_vendor(request);
 }
