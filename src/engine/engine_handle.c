@@ -65,6 +65,30 @@ static struct spill_chunked *set_of(const struct spill_vmm_memory *memory)
 	return memory ? spill_chunked_of(memory->set) : NULL;
 }
 
+/* Without its record nobody would know when the memory ends. So the program gets an out of memory. */
+static bool undo_mapping(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_backend_in_use(request->domain);
+	struct spill_chunked *set = set_of(request->memory);
+	if (!backend || !backend->vmm || backend->vmm->unmap(request->ptr, request->bytes))
+		return false;
+	if (set)
+		spill_chunk_set_unmapped(set, request->ptr, true);
+	request->result = backend->out_of_memory;
+	return true;
+}
+
+static void record_mapping(struct spill_request *request)
+{
+	uint64_t mapped = request->result == 0 ? request->bytes : 0;
+	bool recorded;
+	spill_engine_finish_ended(request,
+	                          spill_vmm_mapped(request->memory, request->ptr, mapped, &recorded));
+	if (!recorded)
+		spill_engine_finish_ended(request,
+		                          spill_vmm_unrecorded(request->memory, undo_mapping(request)));
+}
+
 bool spill_engine_map(struct spill_request *request)
 {
 	if (request->step++ == 0) {
@@ -78,11 +102,10 @@ bool spill_engine_map(struct spill_request *request)
 		else
 			refuse(request);
 	}
-	uint64_t mapped = request->result == 0 ? request->bytes : 0;
+	if (request->memory)
+		record_mapping(request);
 	if (request->result == 0)
 		spill_retry_state_mapped(request);
-	if (request->memory)
-		spill_engine_finish_ended(request, spill_vmm_mapped(request->memory, request->ptr, mapped));
 	return false;
 }
 
@@ -238,6 +261,6 @@ bool spill_engine_use_real_handle(struct spill_request *request)
 	if (set && !real && memory->exportable)
 		note_not_exported(memory);
 	if (memory)
-		spill_engine_finish_ended(request, spill_vmm_mapped(memory, 0, 0));
+		spill_engine_finish_ended(request, spill_vmm_unrecorded(memory, true));
 	return real;
 }

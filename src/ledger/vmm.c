@@ -165,27 +165,47 @@ struct spill_vmm_memory *spill_vmm_mapping(uint64_t handle)
 	return memory;
 }
 
-struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes)
+/* pre: locked. False if there is no memory for it. */
+static bool record_mapping(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes)
+{
+	struct spill_vmm_mapping *mapping = malloc(sizeof(*mapping));
+	if (!mapping)
+		return false;
+	*mapping = (struct spill_vmm_mapping){.va = va, .bytes = bytes, .memory = memory};
+	if (!insert_mapping(mapping)) {
+		free(mapping);
+		return false;
+	}
+	memory->mappings++;
+	return true;
+}
+
+struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes,
+                                          bool *recorded)
 {
 	struct spill_vmm_memory *ended = NULL;
-	struct spill_vmm_mapping *before, *mapping = bytes ? malloc(sizeof(*mapping)) : NULL;
+	struct spill_vmm_mapping *before;
 	pthread_mutex_lock(&lock);
 	/* A mapping that we still have there was ended by a call that we did not see. */
 	while (bytes && (before = find_mapping(va, bytes))) {
 		remove_mapping(before);
 		end_mapping(before, &ended);
 	}
-	/*
-	 * Without memory for a mapping's node, the mapping is counted but never found. Its memory
-	 * then stays in the ledger for ever, which is better than an early end.
-	 */
-	if (bytes)
-		memory->mappings++;
-	if (mapping) {
-		*mapping = (struct spill_vmm_mapping){.va = va, .bytes = bytes, .memory = memory};
-		if (!insert_mapping(mapping))
-			free(mapping);
+	*recorded = !bytes || record_mapping(memory, va, bytes);
+	if (*recorded) {
+		memory->calls--;
+		end_if_unused(memory, &ended);
 	}
+	pthread_mutex_unlock(&lock);
+	return ended;
+}
+
+struct spill_vmm_memory *spill_vmm_unrecorded(struct spill_vmm_memory *memory, bool undone)
+{
+	struct spill_vmm_memory *ended = NULL;
+	pthread_mutex_lock(&lock);
+	if (!undone)
+		memory->mappings++;
 	memory->calls--;
 	end_if_unused(memory, &ended);
 	pthread_mutex_unlock(&lock);
@@ -215,7 +235,7 @@ struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, 
 		if (done)
 			end_mapping(mapping, &ended);
 		else if (!insert_mapping(mapping))
-			free(mapping); /* it stays counted, as in spill_vmm_mapped */
+			free(mapping); /* it stays counted, as in spill_vmm_unrecorded */
 	}
 	pthread_mutex_unlock(&lock);
 	return ended;

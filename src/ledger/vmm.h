@@ -56,7 +56,14 @@ struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, boo
 
 /* Before memory is mapped. After it: the addresses; 0 bytes if the vendor refused. */
 struct spill_vmm_memory *spill_vmm_mapping(uint64_t handle);
-struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes);
+struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes,
+                                          bool *recorded);
+/*
+ * After a mapping for whose record there was no memory (*recorded is false). `undone`: the caller
+ * has unmapped it. Otherwise it is counted and never found: its memory stays in the ledger for ever,
+ * which is better than an early end.
+ */
+struct spill_vmm_memory *spill_vmm_unrecorded(struct spill_vmm_memory *memory, bool undone);
 
 /* Before all mappings in a range end; NULL if none. After it: `done` if that succeeded. */
 struct spill_vmm_mapping *spill_vmm_unmapping(uint64_t va, uint64_t bytes);

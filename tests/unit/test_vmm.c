@@ -415,6 +415,16 @@ static bool survives_without_memory(void)
 	fake_libc_reset();
 	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
 	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	/* A mapping that cannot be followed is undone, and the program gets an out of memory. */
+	good = good && program_map(at, 4 * MIB, handle) == FAKE_OUT_OF_MEMORY;
+	good = good && program_release(handle) == 0 && fake_vendor.device == 0;
+	spill_ledger_totals(&totals);
+	good = good && spill_account_device_held(0) == 0 && totals.live.device == 0;
+	/* Unless it cannot be undone. */
+	fake_libc_reset();
+	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
+	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	fake_vendor_fail(2, 3);
 	good = good && program_map(at, 4 * MIB, handle) == 0;
 	fake_libc_reset();
 	good = good && program_release(handle) == 0 && program_unmap(at, 4 * MIB) == 0;
