@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "chunk_map.h"
+#include "deferred.h"
 #include "minmax.h"
 #include "stream_frees.h"
 
@@ -298,6 +300,21 @@ static void give_range(struct spill_range *range, struct spill_free_ranges *set,
 	spill_free_ranges_give(range, set, &segment->pool->frees.settled[segment->kind], number);
 }
 
+/*
+ * Without memory for a list the free waits for its work, as a plain free does. In a capture, which
+ * forbids that, the range is lost until the process ends.
+ */
+static void give_behind_wait(struct spill_range *range, const struct spill_stream_order *order, int device)
+{
+	const struct segment *segment = range->segment;
+	struct spill_ordered_pool *pool = segment->pool;
+	if (spill_capture_any() || spill_deferred_wait(pool->backend, device, (void *)order->context))
+		return;
+	pthread_mutex_lock(&lock);
+	give_range(range, &pool->frees.settled[segment->kind], 0);
+	pthread_mutex_unlock(&lock);
+}
+
 void spill_ordered_free(struct spill_placement *placement, const struct spill_stream_order *order, int device)
 {
 	struct spill_range *range = ((struct block *)placement)->range;
@@ -305,10 +322,11 @@ void spill_ordered_free(struct spill_placement *placement, const struct spill_st
 	pthread_mutex_lock(&lock);
 	struct spill_free_ranges *set =
 	    spill_stream_frees_make(&segment->pool->frees, order, device, segment->kind);
-	/* Without memory for the list the range is lost until the process ends. */
 	if (set)
 		give_range(range, set, spill_stream_frees_count());
 	pthread_mutex_unlock(&lock);
+	if (!set)
+		give_behind_wait(range, order, device);
 	free(placement);
 }
 

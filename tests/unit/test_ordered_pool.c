@@ -168,6 +168,17 @@ static void pass_a_mark(const struct spill_stream_order *order)
 
 /* -- the order of streams ---------------------------------------------------------------------- */
 
+/* It waits, and its range is anybody's then. This test is the first, because lists are used again. */
+TEST(a_free_that_gets_no_list)
+{
+	struct spill_placement *range = grow(pool, 2 * MIB, &first);
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	give(range, &first);
+	fake_libc_reset();
+	assert_int_equal(fake_vendor.waits, 1);
+	give(take(SEGMENT, &second), &second);
+}
+
 TEST(a_stream_gets_at_once_what_it_freed)
 {
 	struct spill_placement *range = grow(pool, 40 * MIB, &first);
@@ -715,7 +726,7 @@ TEST(figures_are_exact)
 	figures_are(0, 10 * MIB, SEGMENT, SEGMENT);
 }
 
-/* Each of the allocations is refused once. Nothing is lost then but a range whose free has no list. */
+/* Each of the allocations is refused once. Nothing is lost then. */
 TEST(without_memory_nothing_breaks)
 {
 	struct spill_chunked *segment = make_segment(SEGMENT);
