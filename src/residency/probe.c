@@ -22,6 +22,7 @@ struct trial {
 	uint64_t handle[2]; /* device, host */
 	unsigned reserved, created, mapped;
 	bool waiting; /* a copy may be under way */
+	bool endless; /* it did not end in time */
 	bool later;   /* undecided: a stream captures, or a call does not return */
 	int error;    /* the vendor's last error */
 };
@@ -74,7 +75,8 @@ static bool wait_for_copies(struct trial *trial)
 	               backend->events->record(trial->device, trial->context, trial->stream, false, &event)))
 		return false;
 	while (!backend->events->passed(trial->device, trial->context, event)) {
-		if (spill_clock_ns() >= deadline)
+		trial->endless = spill_clock_ns() >= deadline;
+		if (trial->endless)
 			return false; /* final: its memory must stay, and once is enough */
 		sched_yield();
 	}
@@ -129,12 +131,16 @@ static bool copies_are_right(struct trial *trial)
 }
 
 /*
- * Undoes the trial. Memory that a copy may still use stays, because the end of the copy is unknown.
+ * Undoes the trial. If a call behind the first copy failed, the copies are waited for here. Memory
+ * that a copy may still use stays, because the end of the copy is unknown.
  */
 static void undo_trial(struct trial *trial)
 {
 	const struct spill_backend *backend = trial->backend;
-	if (trial->waiting)
+	const int error = trial->error;
+	bool may_be_used = trial->waiting && (trial->endless || !wait_for_copies(trial));
+	trial->error = error;
+	if (may_be_used)
 		return;
 	if (trial->stream)
 		backend->moves->copier_destroy(trial->device, trial->context, trial->stream);
