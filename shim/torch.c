@@ -54,6 +54,7 @@ struct torch_call {
 	const struct spill_backend *backend;
 	struct spill_vendor_pool *pool; /* our own pool on the device; NULL: plain memory */
 	void *before;
+	bool captured;
 	struct spill_request request;
 };
 
@@ -69,11 +70,11 @@ static bool enter_device(struct torch_call *call, int device)
 	call->backend = loaded_vendor(ready, &call->request.domain);
 	if (!call->backend || call->backend->devices->enter(device, &call->before))
 		return false;
-	bool captured = call->backend->streams->capturing(call->request.stream);
+	call->captured = call->backend->streams->capturing(call->request.stream);
 	call->pool =
 	    spill_vendor_pool_ours(call->backend, device, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &error);
 	call->request.pool = call->pool ? spill_vendor_pool_handle(call->pool) : NULL;
-	call->request.pass = !ready || captured;
+	call->request.pass = !ready || call->captured;
 	return true;
 }
 
@@ -99,6 +100,21 @@ void *spill_malloc(size_t bytes, int device, void *stream)
 	return request->result ? NULL : (void *)(uintptr_t)address;
 }
 
+static int give_back(const struct torch_call *call, enum spill_op op)
+{
+	struct spill_request request = call->request;
+	request.op = op;
+	while (spill_request_next(&request))
+		request.result = op == SPILL_OP_FREE_ASYNC
+		                     ? call->backend->pools->free(request.ptr, request.stream, false)
+		                     : call->backend->memory->device_free(request.ptr);
+	return request.result;
+}
+
+/*
+ * PyTorch learns of no failure and never frees again. So a call that failed is made once more, and a
+ * free in stream order then as one that waits.
+ */
 void spill_free(void *pointer, size_t bytes, int device, void *stream)
 {
 	struct torch_call call = {
@@ -107,12 +123,14 @@ void spill_free(void *pointer, size_t bytes, int device, void *stream)
 	                .ptr = (uintptr_t)pointer,
 	                .stream = stream},
 	};
-	struct spill_request *request = &call.request;
-	if (!pointer || !enter_device(&call, device))
+	if (!pointer)
 		return;
-	request->op = call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE;
-	while (spill_request_next(request))
-		request->result = call.pool ? call.backend->pools->free(request->ptr, stream, false)
-		                            : call.backend->memory->device_free(request->ptr);
+	bool entered = enter_device(&call, device);
+	if (!entered)
+		entered = enter_device(&call, device);
+	if (!entered)
+		return;
+	if (give_back(&call, call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE) && !call.captured)
+		(void)give_back(&call, SPILL_OP_FREE);
 	call.backend->devices->leave(call.before);
 }

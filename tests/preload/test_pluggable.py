@@ -78,6 +78,16 @@ class Pluggable(ScriptCase):
             self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL="0"), 3)
             self.assertFalse(self.log.exists())
 
+    def test_a_free_that_fails_is_made_again(self):
+        """PyTorch does not learn of it. Memory of the vendor's pool, and memory that spilled."""
+        for name, preload in self.each():
+            vendor = "hip" if "hip" in name else "cu"
+            for fails in ("hipFreeAsync:1:999", "hipEventRecord:1:999") if vendor == "hip" else ("cuMemFreeAsync:1:999", "cuEventRecord:1:999"):
+                with self.subTest(name, preload=preload, fails=fails):
+                    self.log.unlink(missing_ok=True)
+                    self.good_data(self.run_one(name, 5, 6, 3, preload=preload, vram="24MiB", SPILL_SIM_FAIL=fails), 5)
+                    self.assertEqual(set(self.checked_records()[-1]["live"].values()), {0})
+
     def test_without_pools(self):
         """Plain memory, and freed as such."""
         for name, preload in self.each():
