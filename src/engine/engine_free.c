@@ -270,6 +270,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 		spill_exchange_forget(backend, context_end->device);
 		spill_host_chunks_forget(backend, context_end->device);
 		spill_deferred_drop(backend, context_end->device);
+		spill_shared_chunks_trim(backend, context_end->device, NULL);
 	}
 }
 

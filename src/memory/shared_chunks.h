@@ -25,7 +25,7 @@
 struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *ops,
                                                  const struct spill_place_request *want, const char **error);
 
-/* Releases the empty chunks of a context; NULL, where there are no contexts: of the device. */
+/* Releases the empty chunks of a context. NULL: of the device, where it has no contexts. */
 void spill_shared_chunks_trim(const struct spill_backend *backend, int device, const void *context);
 
 /*

@@ -42,16 +42,21 @@ static CUcontext retain_and_release(int device)
 	return found;
 }
 
-/* The driver does not tell the handle. The program's own retain does, if libspill saw that. */
+/*
+ * The driver does not tell the handle. The program's own retain does, if libspill saw that. Libspill
+ * also saw its end, so a handle that is known stands if the driver gives no answer.
+ */
 static bool primary_context(int device, void **context)
 {
 	unsigned int flags;
 	int active = 0;
-	if (!spill_cuda.cuDevicePrimaryCtxGetState ||
-	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active)
+	if (!spill_cuda.cuDevicePrimaryCtxGetState)
+		return false;
+	int error = spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active);
+	if (!error && !active)
 		return false;
 	CUcontext found = device < SPILL_DEVICES ? atomic_load(&primaries[device].context) : NULL;
-	if (!found)
+	if (!found && !error)
 		found = retain_and_release(device);
 	if (found)
 		*context = found;

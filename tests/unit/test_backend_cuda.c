@@ -465,6 +465,41 @@ TEST_WITH(errors_of_earlier_work_leave_the_thread_as_it_was, setup_moving, NULL)
 	}
 }
 
+static CUresult primary_error;
+static int primary_active;
+static unsigned primary_retains;
+
+static CUresult primary_state(CUdevice device, unsigned int *flags, int *active)
+{
+	*flags = 0;
+	*active = primary_active;
+	return primary_error;
+}
+
+static CUresult primary_retain(CUcontext *context, CUdevice device)
+{
+	primary_retains++;
+	*context = CONTEXT(7);
+	return CUDA_SUCCESS;
+}
+
+/* Libspill saw the program retain it, and no end. */
+TEST_WITH(a_primary_context_is_known_without_the_drivers_answer, setup_moving, NULL)
+{
+	const struct spill_vendor_contexts *contexts = spill_backend_cuda.contexts;
+	void *context = NULL;
+	spill_cuda.cuDevicePrimaryCtxGetState = primary_state;
+	spill_cuda.cuDevicePrimaryCtxRetain = primary_retain;
+	primary_error = CUDA_ERROR_UNKNOWN;
+	assert_false(contexts->primary(2, &context)); /* nobody retained it */
+	assert_int_equal(primary_retains, 0);
+	contexts->primary_retained(2, CONTEXT(7));
+	assert_true(contexts->primary(2, &context));
+	assert_ptr_equal(context, CONTEXT(7));
+	primary_error = CUDA_SUCCESS;
+	assert_false(contexts->primary(2, &context)); /* it has ended */
+}
+
 /* Making an event can wait for other threads, so those that are there are used, and used again. */
 TEST_WITH(events_made_ahead_are_used, setup_moving, NULL)
 {
