@@ -87,8 +87,10 @@ static const char *open_draft(void)
 	if (problem)
 		return problem;
 	problem = spill_log_file_moved(&out.file, draft) ? spill_log_file_taken : NULL;
-	if (!problem && (ftruncate(out.file.fd, 0) || fchmod(out.file.fd, 0644)))
+	if (!problem && (ftruncate(out.file.fd, 0) || fchmod(out.file.fd, 0644))) {
 		problem = spill_error_text(errno);
+		unlink(draft); /* its name: we hold its lock */
+	}
 	if (problem)
 		spill_log_file_close(&out.file);
 	return problem;

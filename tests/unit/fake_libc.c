@@ -88,6 +88,7 @@ FAKE(int, memfd_create, (const char *name, unsigned flags), -1, ((const char *)a
 FAKE(int, fallocate64, (int fd, int mode, off_t offset, off_t size), -1, ((int)a[0], (int)a[1], a[2], a[3]),
      fd, mode, offset, size)
 FAKE(int, fstat64, (int fd, struct stat64 *now), -1, ((int)a[0], (struct stat64 *)a[1]), fd, (long)now)
+FAKE(int, fchmod, (int fd, mode_t mode), -1, ((int)a[0], (mode_t)a[1]), fd, mode)
 FAKE(int, flock, (int fd, int operation), -1, ((int)a[0], (int)a[1]), fd, operation)
 FAKE(int, poll, (struct pollfd * list, nfds_t count, int timeout), -1,
      ((struct pollfd *)a[0], (nfds_t)a[1], (int)a[2]), (long)list, (long)count, timeout)

@@ -27,6 +27,7 @@
 	X(fallocate64) \
 	X(fcntl64) \
 	X(fstat64) \
+	X(fchmod) \
 	X(flock) \
 	X(mkdir) \
 	X(poll) \

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "fake_clock.h"
+#include "fake_libc.h"
 #include "ledger.h"
 #include "log_file.h"
 #include "metrics.h"
@@ -140,6 +141,21 @@ CHILD_TEST(figures_that_came_at_a_bad_moment_are_not_lost)
 	fake_clock.ns += SECOND;
 	spill_metrics_look();
 	CHECK(allocations() == 1);
+}
+
+/* Its readers are other users. */
+CHILD_TEST(a_file_that_cannot_be_made_readable_leaves_no_draft)
+{
+	open_metrics();
+	allocate(1);
+	fake_clock.ns += SECOND;
+	fake_libc_fail(FAKE_fchmod, 1, 1, EPERM);
+	spill_metrics_look();
+	CHECK(allocations() == 0 && access(in_folder("x.prom.tmp"), F_OK) != 0);
+	fake_clock.ns += SECOND;
+	allocate(2);
+	spill_metrics_look();
+	CHECK(allocations() == 2);
 }
 
 static unsigned files;
