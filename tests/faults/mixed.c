@@ -1,6 +1,6 @@
 /*
- * Uses memory of every kind on two devices, and verifies each byte. Prints `WHAT ERROR` for each
- * call that failed, and goes on. At the end it gives back everything, so nothing may be left.
+ * Uses memory of every kind on two devices, and verifies each byte. Prints `WHAT on DEVICE ERROR`
+ * for each call that failed, and goes on. At the end it gives back everything, so nothing may be left.
  *
  *	mixed KERNELS
  *
@@ -45,8 +45,7 @@ static void take(struct block *block, const struct kind *kind, int device)
 	if (!taken)
 		return;
 	block->seed = ++seeds;
-	if (!good("fill", device, vendor.fill(device, block)))
-		wrong++;
+	block->filled = good("fill", device, vendor.fill(device, block));
 }
 
 static void give(struct block *block, int device)
@@ -63,11 +62,12 @@ static void verify(struct block *block, int device)
 {
 	uint64_t found = 0;
 
-	if (!block->seed)
+	if (!block->seed || !block->filled)
 		return;
 	bool done = good("verify", device, vendor.verify(device, block, &found));
 	check_thread(device, !done);
-	wrong += !done;
+	if (!done)
+		return; /* the error says enough */
 	if (found)
 		printf("%s on %d: %llu words wrong\n", block->kind->name, device, (unsigned long long)found);
 	wrong += found;

@@ -17,6 +17,7 @@ struct block {
 	uint64_t handle;
 	size_t bytes;
 	uint64_t seed; /* of its content; 0: there is no block */
+	bool filled;   /* with that content */
 };
 
 /* Each function returns the vendor's error. */

@@ -2,8 +2,9 @@
 
 usage: run.py [--minutes N] [--seed N] [--jobs N] [--program NAME]… [FAULT,FAULT…]
 
-Single faults come in the order of their numbers: all first calls, then all second ones, and so on; within a number by
-chance. A FAULT (as in faults.h) is run alone, and the run is shown.
+Single faults come in rounds: each first call with each error; each later call with one error, all second calls before all
+third ones; and the other errors of later calls. Within a number they come by chance. A FAULT (as in faults.h) is run alone,
+and the run is shown.
 """
 import argparse
 import collections
@@ -46,10 +47,12 @@ class Target:
         return faults.errors_of(place, self.usual.report)
 
     def singles(self):
-        """All single faults, as (number, fault)."""
+        """All single faults, as ((round, number), fault)."""
         for place in self.places:
-            for number, error in itertools.product(numbers(place.count), self.errors(place)):
-                yield number, faults.Fault(place.side, place.name, place.offset, number, error)
+            errors = self.errors(place)
+            for number, (index, error) in itertools.product(numbers(place.count), enumerate(errors)):
+                late = 0 if number == 1 else 1 if index == number % len(errors) else 2
+                yield (late, number), faults.Fault(place.side, place.name, place.offset, number, error)
 
     def one(self, chance, on=False):
         """Any fault: a place, and early numbers as often as late ones."""
@@ -113,16 +116,16 @@ class Runner:
 
 
 def single_plans(targets, chance, progress):
-    """Sets progress to the number whose faults come next."""
-    by_number = collections.defaultdict(list)
+    """Sets progress to the round and the number whose faults come next."""
+    in_order = collections.defaultdict(list)
     for target in targets:
-        for number, fault in target.singles():
-            by_number[number].append((target, [fault]))
-    for number in sorted(by_number):
-        progress["number"] = number
-        chance.shuffle(by_number[number])
-        yield from by_number[number]
-    progress["number"] = None
+        for when, fault in target.singles():
+            in_order[when].append((target, [fault]))
+    for when in sorted(in_order):
+        progress["next"] = when
+        chance.shuffle(in_order[when])
+        yield from in_order[when]
+    progress["next"] = None
 
 
 def random_plans(targets, chance):
@@ -167,7 +170,7 @@ def search(targets, options):
     print(f"seed {options.seed}; {total} single faults in {len(targets)} programs", flush=True)
     whole = runner.all_of("single", single_plans(targets, chance, progress), begin + SINGLES * 60 * options.minutes)
     runner.all_of("random", random_plans(targets, chance), end)
-    far = "all of them" if whole else f"all below the {progress['number']}. call of a place"
+    far = "all of them" if whole else "to round {}, call {} of a place".format(*(progress["next"] or (2, "the last")))
     print(f"{runner.counts['single']} single faults ({far}), {runner.counts['random']} pairs and faults from one call on; "
           f"{runner.counts['single met'] + runner.counts['random met']} of these runs came to each of their faults; {runner.bad} runs wrong")
     return 1 if runner.bad else 0
