@@ -6,6 +6,11 @@
  */
 #if defined(__x86_64__)
 
+/* A note that this file keeps to a shadow stack and has landing pads, without which the linker drops it for the whole library. */
+#ifdef __CET__
+#include <cet.h>
+#endif
+
 	.text
 	.globl	dlsym
 	.type	dlsym, @function
@@ -67,6 +72,15 @@ dlsym:
 	br	x16
 	.cfi_endproc
 	.size	dlsym, .-dlsym
+
+/* As cet.h does on x86: GNU_PROPERTY_AARCH64_FEATURE_1_AND with BTI. */
+#ifdef __ARM_FEATURE_BTI_DEFAULT
+	.section .note.gnu.property, "a"
+	.p2align 3
+	.word	4, 16, 5
+	.asciz	"GNU"
+	.word	0xc0000000, 4, 1, 0
+#endif
 
 #else
 #error "dlsym needs a tail jump for this architecture"

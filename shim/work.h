@@ -72,8 +72,15 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 	       self && !atomic_load_explicit(&self->inside, memory_order_relaxed) && !spill_thread.depth;
 }
 
+/* A stub writes no array: its hint is only read. A guard of its stack would cost each call five instructions. */
+#if __has_attribute(no_stack_protector)
+#define SPILL_WORK_UNGUARDED __attribute__((no_stack_protector))
+#else
+#define SPILL_WORK_UNGUARDED
+#endif
+
 #define SPILL_WORK_STUB_WITH(followed, graph, linkage, function, way, ret, symbol, params, args) \
-	linkage ret function params \
+	linkage SPILL_WORK_UNGUARDED ret function params \
 	{ \
 		typedef ret real_function params; \
 		unsigned attempt = 0; \
