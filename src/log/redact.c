@@ -8,10 +8,14 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 static bool is_name_character(char c)
 {
-	return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '/' ||
-	       c == '+';
+	return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == '+';
 }
 
 /* Ignores case as the C locale does. strncasecmp follows the program's, with a Turkish I. */
@@ -47,7 +51,10 @@ static bool ends_in(const char *text, size_t count, const char *word)
 static bool is_secret_word(const char *word, size_t count)
 {
 	static const char *const anywhere[] = {"secret", "password", "passwd", "passphrase", "credential"};
-	static const char *const last[] = {"key", "keys", "token", "tokens", "auth", "authorization", "pwd"};
+	static const char *const last[] = {"key",  "keys", "token",     "tokens",
+	                                   "auth", "pwd",  "signature", "authorization"};
+	/* hft is llama.cpp's token, sig that of a URL of Azure. */
+	static const char *const whole[] = {"pass", "hft", "sig", "creds", "cookie", "jwt", "otp"};
 
 	for (size_t i = 0; i < sizeof(anywhere) / sizeof(anywhere[0]); i++)
 		if (contains(word, count, anywhere[i]))
@@ -55,8 +62,10 @@ static bool is_secret_word(const char *word, size_t count)
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		if (ends_in(word, count, last[i]))
 			return true;
-	return (count == 3 && same_word(word, "hft", 3)) ||
-	       (count == 4 && same_word(word, "pass", 4)); /* llama.cpp's -hft */
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (count == strlen(whole[i]) && same_word(word, whole[i], count))
+			return true;
+	return false;
 }
 
 /* Words end at a separator, or before a capital: --api-key, apiKey, model.api_key. */
@@ -114,6 +123,44 @@ static bool carries_login(const char *argument)
 	return false;
 }
 
+#define DIGITS "0123456789"
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/*
+ * True if a token of a known service begins here: its prefix, and 16 characters or more, of which
+ * one is a capital or a digit. So sk-learn-from-examples is none.
+ */
+static bool begins_token(const char *text)
+{
+	static const char *const prefixes[] = {
+	    "hf_",    "sk-",    "sk_live_", "ghp_",  "gho_",  "ghu_",      "ghs_", "github_pat_",
+	    "glpat-", "nvapi-", "xoxb-",    "xoxp-", "AKIA",  "ASIA",      "AIza", "ya29.",
+	    "eyJ",    "r8_",    "gsk_",     "npm_",  "pypi-", "dckr_pat_",
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t prefix = strlen(prefixes[i]);
+
+		if (strncmp(text, prefixes[i], prefix) != 0)
+			continue;
+		size_t length = strspn(text + prefix, "abcdefghijklmnopqrstuvwxyz" CAPITALS DIGITS "_-");
+		if (length >= 16 && strcspn(text + prefix, CAPITALS DIGITS) < length)
+			return true;
+	}
+	return false;
+}
+
+/* The length of the part before the first such token, which begins a word. */
+static size_t length_before_token(const char *argument)
+{
+	for (size_t i = 0;; i++) {
+		bool inside = i > 0 && argument[i - 1] != '/' && is_name_character(argument[i - 1]);
+
+		if (argument[i] == '\0' || (!inside && begins_token(argument + i)))
+			return i;
+	}
+}
+
 /*
  * The offset of the value that belongs to the name argument[from..end), or 0 if it has none. The
  * value follows NAME= in an option, a list, a URL or a shell command. Or it follows the "NAME: " of
@@ -159,8 +206,10 @@ size_t spill_redact_shown(struct spill_redact *state, const char *argument)
 	/* A hidden argument may be an option too: in `--use-auth --password x`, x is secret. */
 	state->next = from > 0 && argument[end] == '\0' && is_secret_name(argument + from, end - from);
 	state->count = counts_tokens(argument + from, end - from);
-	if ((before.next && !(before.count && is_count(argument, strlen(argument)))) ||
-	    carries_login(argument))
+	state->list =
+	    before.next ? !(before.count && is_count(argument, strlen(argument))) : before.list && from == 0;
+	if (state->list || carries_login(argument))
 		return 0;
-	return length_before_secret(argument);
+	size_t secret = length_before_secret(argument), token = length_before_token(argument);
+	return secret < token ? secret : token;
 }

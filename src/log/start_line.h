@@ -29,6 +29,7 @@ void spill_start_release(struct spill_start_line *line);
 struct spill_redact {
 	bool next;  /* the last argument was a secret's option without its value */
 	bool count; /* that option may take a number of tokens */
+	bool list;  /* the last argument was such a value: the option may take several */
 };
 
 /*
@@ -37,8 +38,9 @@ struct spill_redact {
  *
  * A value is secret by its name: a name with a word like key, token, secret, password, credential
  * or auth. The name may be that of an option, of NAME=VALUE, of a header or of a JSON member,
- * anywhere in the argument. A login is secret by its form: user:password@ in a URL, or an
- * Authorization header.
+ * anywhere in the argument. All values of an option are secret, up to the next option. By its form
+ * a login is secret, user:password@ in a URL or an Authorization header, and so is a token of a
+ * known service.
  */
 size_t spill_redact_shown(struct spill_redact *state, const char *argument);
 

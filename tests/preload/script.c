@@ -21,6 +21,7 @@
  *	stderr:FILE                           closes fd 2 and opens FILE, which gets the same number
  *	locale:NAME                           setlocale
  *	child:PROGRAM tasks                   runs a program; tasks: how many descriptors and threads this process has
+ *	--                                    the last word: arguments of any kind may follow
  *
  * Exit status: 0; 1 data wrong; 64 usage. A call that fails is printed, and the script goes on.
  */
@@ -239,7 +240,7 @@ int main(int argc, char **argv)
 		return 64;
 	script_kernels = argv[1];
 	printf("cuInit %s\n", name_of(cuInit(0)));
-	for (int i = 2; i < argc; i++)
+	for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
 		run(argv[i]);
 	script_end();
 	return script_wrong;

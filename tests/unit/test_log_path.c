@@ -7,7 +7,6 @@
 
 #include "log_path.h"
 #include "process_ranks.h"
-#include "start_line.h"
 
 static struct spill_log_path found;
 
@@ -257,95 +256,6 @@ TEST(problems_are_told)
 	pattern[sizeof(pattern) - 1] = '\0';
 	spill_log_path_find(&found, pattern, "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(strstr(found.problem, "too long"));
-}
-
-/* Of `argument` alone, what may be shown. */
-static void shows(const char *argument, const char *shown)
-{
-	struct spill_redact state = {0};
-	size_t length = spill_redact_shown(&state, argument);
-
-	assert_int_equal(length, strlen(shown));
-	assert_memory_equal(argument, shown, length);
-}
-
-static void hides_next(const char *option, const char *value, bool hidden)
-{
-	struct spill_redact state = {0};
-
-	assert_int_equal(spill_redact_shown(&state, option), strlen(option));
-	assert_int_equal(spill_redact_shown(&state, value), hidden ? 0 : strlen(value));
-	assert_int_equal(spill_redact_shown(&state, "after"), 5);
-}
-
-TEST(secrets_by_name)
-{
-	static const char *const options[] = {"--key",
-	                                      "--api-key",
-	                                      "--apiKey",
-	                                      "-api_key",
-	                                      "--API-KEYS",
-	                                      "--hf-token",
-	                                      "-hft",
-	                                      "--token",
-	                                      "--secret",
-	                                      "--client-secret",
-	                                      "--clientsecretvalue",
-	                                      "--password",
-	                                      "--db.password",
-	                                      "--passwd",
-	                                      "--user-credentials",
-	                                      "--auth",
-	                                      "--oauth",
-	                                      "--proxy-auth",
-	                                      "--authorization",
-	                                      "--key2",
-	                                      "--pass",
-	                                      "--key-file"};
-
-	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		hides_next(options[i], "hunter2", true);
-		hides_next(options[i], "-hunter2", true);
-	}
-	shows("--api-key=x=y", "--api-key=");
-	shows("--password:x", "--password:");
-	shows("HF_TOKEN=x", "HF_TOKEN=");
-	shows("model.api_key=x", "model.api_key=");
-}
-
-TEST(what_is_no_secret_is_shown)
-{
-	hides_next("--tokenizer", "path", false);
-	hides_next("--keyboard", "us", false);
-	hides_next("--author", "me", false);
-	hides_next("--max-tokens", "128", false);
-	hides_next("--tokens", "abc", true);
-	hides_next("-p", "a prompt", false);
-	hides_next("--model", "key", false);
-	shows("--max-tokens=128", "--max-tokens=128");
-	shows("--max-tokens=1x", "--max-tokens=");
-	shows("secret", "secret");
-	shows("", "");
-	shows("--", "--");
-	shows("https://host/a@b", "https://host/a@b");
-}
-
-TEST(secrets_by_form)
-{
-	shows("https://me:pw@host/", "");
-	shows("--index-url=https://me:pw@host/", "");
-	shows("Authorization: Bearer abc", "");
-	shows("X: bearer abc", "");
-}
-
-TEST(an_option_that_is_hidden_still_names_a_secret)
-{
-	struct spill_redact redact = {0};
-
-	spill_redact_shown(&redact, "--use-auth");
-	assert_int_equal(spill_redact_shown(&redact, "--password"), 0);
-	assert_int_equal(spill_redact_shown(&redact, "hunter2"), 0);
-	assert_int_equal(spill_redact_shown(&redact, "x"), 1);
 }
 
 int main(void)

@@ -51,7 +51,11 @@ TEST(names_of_secrets)
 	    "--pass",          "-hft",
 	    "--API-KEY",       "--openai.key",
 	    "--userPass",      "--sasl.PASSWORD",
-	    "--db-pass",
+	    "--db-pass",       "--key2",
+	    "--oauth",         "--proxy-auth",
+	    "--key-file",      "--clientsecretvalue",
+	    "--x-signature",   "--cookie",
+	    "--sig",           "--jwt",
 	};
 
 	(void)state;
@@ -59,10 +63,12 @@ TEST(names_of_secrets)
 		struct spill_redact redact = {0};
 		char joined[64];
 
-		/* --NAME VALUE: the name is seen, the value is not, and what follows is. */
+		/* --NAME VALUE…: the name is seen, no value is, and the next option is. */
 		assert_int_equal(spill_redact_shown(&redact, names[i]), strlen(names[i]));
-		if (spill_redact_shown(&redact, "hunter2") != 0)
-			fail_msg("%s hunter2 is shown", names[i]);
+		if (spill_redact_shown(&redact, "-hunter2") != 0 ||
+		    spill_redact_shown(&redact, "hunter3") != 0)
+			fail_msg("%s -hunter2 hunter3 is shown", names[i]);
+		assert_int_equal(spill_redact_shown(&redact, "-m"), strlen("-m"));
 		assert_int_equal(spill_redact_shown(&redact, "model.gguf"), strlen("model.gguf"));
 		/* --NAME=VALUE, and --NAME:VALUE. */
 		for (const char *sign = "=:"; *sign; sign++) {
@@ -86,6 +92,8 @@ TEST(names_of_nothing)
 	    "--compass",   "-p",         "--bypass-x",
 
 	    "--passes",    "model.gguf", "-m",         "", "-", "--", "=", "--tokenize=yes",
+
+	    "--sigma",     "--design",   "secret",
 	};
 
 	(void)state;
@@ -153,5 +161,17 @@ TEST(urls_and_headers)
 /* A hidden word is still read as an option: --use-auth --password x. */
 TEST(one_behind_another)
 {
-	CHECK(WHOLE("--use-auth"), {"--password", ""}, {"hunter2", ""}, WHOLE("next"));
+	CHECK(WHOLE("--use-auth"), {"--password", ""}, {"hunter2", ""}, {"hunter3", ""}, WHOLE("-x"),
+	      WHOLE("next"));
+}
+
+/* Wherever it stands: the prefix of a service, and 16 characters of which one is a capital or a digit. */
+TEST(tokens_of_services)
+{
+	CHECK({"hf_abcdefghijklmnoP", ""}, WHOLE("hf_abcdefghijklmnop"), WHOLE("hf_abcdefghijklmN"),
+	      {"a hf_abcdefghijklmno1 b", "a "}, {"https://h/hf_abcdefghijklmno1", "https://h/"},
+	      WHOLE("xhf_abcdefghijklmno1"), {"x=sk-proj-abcdefghijk1", "x="},
+	      {"x:AKIAIOSFODNN7EXAMPLE", "x:"}, {"eyJhbGciOiJIUzI1NiJ9.e30.x", ""},
+	      WHOLE("sk-learn-from-examples"), WHOLE("ghp_short1"), {"hf_abcdefghijklmnoP api_key=x", ""},
+	      {"api_key=hf_abcdefghijklmnoP", "api_key="});
 }
