@@ -80,19 +80,15 @@ static void empty_output(struct spill_metrics_output *output)
 	*text = spill_text_begin(text->buffer, text->size);
 }
 
-/* Opens the draft empty. Another process of the same path may just have renamed it. */
+/* Opens the draft empty. Another process of the same path, which may rename it, has its lock. */
 static const char *open_draft(void)
 {
 	const char *problem = spill_log_file_open(&out.file, draft);
-	if (problem)
+	if (problem || (!ftruncate(out.file.fd, 0) && !fchmod(out.file.fd, 0644)))
 		return problem;
-	problem = spill_log_file_moved(&out.file, draft) ? spill_log_file_taken : NULL;
-	if (!problem && (ftruncate(out.file.fd, 0) || fchmod(out.file.fd, 0644))) {
-		problem = spill_error_text(errno);
-		unlink(draft); /* its name: we hold its lock */
-	}
-	if (problem)
-		spill_log_file_close(&out.file);
+	problem = spill_error_text(errno);
+	unlink(draft); /* its name: we hold its lock */
+	spill_log_file_close(&out.file);
 	return problem;
 }
 

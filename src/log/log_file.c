@@ -25,20 +25,29 @@ static const char *path_refusal(const char *path)
 
 const char spill_log_file_taken[] = "another process has locked the file";
 
+static bool is_same_file(const struct stat *left, const struct stat *right)
+{
+	return left->st_dev == right->st_dev && left->st_ino == right->st_ino;
+}
+
 /*
  * Locks the opened file. The writer of a log holds its lock. log_keep.c holds it for a moment to
- * see whether a log can be removed. False if another process has the lock, or if the file was
- * removed meanwhile. A file system without locks is no problem: only EWOULDBLOCK means that another
- * process has the lock.
+ * see whether a log can be removed. False if another process has the lock, or if the path does not
+ * name the file any more. A file system without locks is no problem: only EWOULDBLOCK means that
+ * another process has the lock.
+ *
+ * In a folder of several users another one may have linked a file of ours there, and have removed
+ * that name again. The file then has one name, but not this one. So both are asked at once.
  */
-static bool lock_opened(int fd, struct stat *now, const char **problem)
+static bool lock_opened(int fd, const char *path, struct stat *now, const char **problem)
 {
 	bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	struct stat named;
 
 	*problem = fstat(fd, now) == 0 ? spill_fd_refusal(now) : spill_error_text(errno);
 	if (taken && !*problem)
 		*problem = spill_log_file_taken;
-	return !*problem && now->st_nlink > 0;
+	return !*problem && lstat(path, &named) == 0 && is_same_file(&named, now) && named.st_nlink == 1;
 }
 
 const char *spill_log_file_open(struct spill_log_file *file, const char *path)
@@ -56,9 +65,12 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path)
 		fd = spill_fd_open(path, flags, 0600); /* lock_opened checks it again */
 		if (fd < 0)
 			return errno == ELOOP ? "the file is a symbolic link" : spill_error_text(errno);
-		if (lock_opened(fd, &now, &problem) || (problem && problem != spill_log_file_taken) ||
-		    left == 1)
+		if (lock_opened(fd, path, &now, &problem) || (problem && problem != spill_log_file_taken))
 			break;
+		if (left == 1) {
+			problem = spill_log_file_taken;
+			break;
+		}
 		close(fd);
 		sched_yield();
 	}
@@ -75,7 +87,7 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path)
 	return NULL;
 }
 
-static bool is_same_file(const struct spill_log_file *file, const struct stat *now)
+static bool is_file(const struct spill_log_file *file, const struct stat *now)
 {
 	return now->st_dev == file->dev && now->st_ino == file->ino && S_ISREG(now->st_mode);
 }
@@ -97,7 +109,7 @@ enum spill_log_file_state spill_log_file_look(struct spill_log_file *file)
 		return SPILL_LOG_FILE_LOST;
 	if (look_at(file->fd, &now) != 0)
 		return errno == EBADF ? SPILL_LOG_FILE_LOST : SPILL_LOG_FILE_UNKNOWN;
-	if (!is_same_file(file, &now))
+	if (!is_file(file, &now))
 		return SPILL_LOG_FILE_LOST;
 	cut = now.st_size < file->end;
 	file->end = now.st_size;
@@ -108,7 +120,7 @@ bool spill_log_file_moved(const struct spill_log_file *file, const char *path)
 {
 	struct stat now;
 
-	return lstat(path, &now) != 0 || !is_same_file(file, &now);
+	return lstat(path, &now) != 0 || !is_file(file, &now);
 }
 
 void spill_log_file_close(struct spill_log_file *file)

@@ -4,6 +4,7 @@
  */
 #include "fake_disk.h"
 #include "fake_libc.h"
+#include "log_file.h"
 #include "logtest.h"
 
 #include <errno.h>
@@ -371,6 +372,42 @@ CHILD_TEST(what_is_planted_is_refused)
 	close(reader);
 	check_refused("/dev/full", "not a regular file");
 	CHECK(stat(target, &now) == 0 && now.st_size == 0 && (now.st_mode & 0777) == 0644);
+}
+
+/* Another user in a shared folder gives a file of ours the log's name, and takes the name away before we look at the file. */
+static char lure[128], mine[128];
+static unsigned lures; /* so many times */
+
+static bool link_lure(long arguments[6], long *result)
+{
+	if (lures > 0)
+		CHECK(link(mine, lure) == 0);
+	return false;
+}
+
+static bool unlink_lure(long arguments[6], long *result)
+{
+	if (lures > 0 && lures--)
+		CHECK(unlink(lure) == 0);
+	return false;
+}
+
+CHILD_TEST(a_name_that_led_to_another_file_of_ours)
+{
+	struct spill_log_file file;
+	struct stat before, now;
+
+	strcpy(lure, in_folder("lure"));
+	strcpy(mine, in_folder("mine"));
+	close(open(mine, O_WRONLY | O_CREAT, 0644));
+	CHECK(stat(mine, &before) == 0);
+	fake_libc[FAKE_open64].hook = link_lure;
+	fake_libc[FAKE_flock].hook = unlink_lure;
+	lures = 1000;
+	CHECK(spill_log_file_open(&file, lure) == spill_log_file_taken && file.fd == -1);
+	lures = 1;
+	CHECK(!spill_log_file_open(&file, lure) && file.ino != before.st_ino);
+	CHECK(stat(mine, &now) == 0 && now.st_mode == before.st_mode);
 }
 
 CHILD_TEST(foreign_and_unwritable_is_refused)
