@@ -369,7 +369,7 @@ def looks_like_a_page(seals, content):
     """A memfd of that name in this process."""
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.memfd_create(b"spill-counters", 3)
-    os.write(fd, content)
+    os.write(fd, bytes(content))
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
     return fd
 
@@ -385,6 +385,18 @@ class Hostile(TopCase):
             self.assertGreater(look["not_readable"], 0)
             self.assertEqual([row for row in look["rows"] if row["pid"] == os.getpid()], [])
 
+    def test_many_pages_of_one_process(self):
+        """It is one row, with the first of them."""
+        process = self.start("retain:0 alloc:a:4m:1 pause:1")
+        self.reach(1)
+        page = bytearray(descriptor(process.pid).read_bytes())
+        at = 16  # struct spill_live_page_head
+        self.assertEqual(struct.unpack_from("I", page, at)[0], process.pid)
+        struct.pack_into("I", page, at, os.getpid())
+        for _ in range(100):
+            self.addCleanup(os.close, looks_like_a_page(fcntl.F_SEAL_SHRINK, page))
+        self.assertEqual((len(self.rows(os.getpid())), len(self.rows(process.pid))), (1, 1))
+
 
 @unittest.skipUnless(pyte, "no python3-pyte here")
 class View(TopCase):
@@ -392,7 +404,7 @@ class View(TopCase):
 
     def setUp(self):
         super().setUp()
-        # Others use libspill at the same time: those of this test have a name of their own.
+        # Where alone.sh cannot hide others, those of this test have a name of their own.
         self.name = f"job{os.getpid()}"
         shutil.copy(PROGRAMS / "script", self.folder / self.name)
         self.programs = [self.start(f"retain:0 alloc:a:{size}m:1 pause:{size}", program=self.folder / self.name, log=self.folder / f"log{size}", SPILL_DEVICE_LIMIT="3MiB")

@@ -84,7 +84,8 @@ static void add_process(struct cli_top_look *look, const struct cli_top_process 
 	look->processes[look->count++] = *process;
 }
 
-static void read_process(struct cli_top_look *look, int folder, int descriptors, const char *name, pid_t pid)
+/* True if the page is the process's own. */
+static bool read_process(struct cli_top_look *look, int folder, int descriptors, const char *name, pid_t pid)
 {
 	static struct cli_top_process process; /* too large for the stack */
 	struct stat owner;
@@ -93,7 +94,7 @@ static void read_process(struct cli_top_look *look, int folder, int descriptors,
 
 	if (fd < 0) {
 		look->broken += errno != ENOENT; /* ENOENT: it has ended */
-		return;
+		return false;
 	}
 	page = cli_top_page(fd, &process);
 	close(fd);
@@ -101,10 +102,11 @@ static void read_process(struct cli_top_look *look, int folder, int descriptors,
 	look->other += page == CLI_TOP_OTHER;
 	process.pid = pid;
 	if (page != CLI_TOP_READ || !is_owner(folder, &process))
-		return;
+		return false;
 	process.start_ticks = start_ticks(folder);
 	process.uid = fstat(folder, &owner) == 0 ? owner.st_uid : (uid_t)-1;
 	add_process(look, &process);
+	return true;
 }
 
 static bool is_page(int descriptors, const char *name)
@@ -127,10 +129,10 @@ static void examine_process(struct cli_top_look *look, int folder, pid_t pid)
 			close(descriptors);
 		return;
 	}
-	while ((entry = readdir(list))) {
-		if (is_page(descriptors, entry->d_name))
-			read_process(look, folder, descriptors, entry->d_name, pid);
-	}
+	/* A process has one page of its own. One that offers more means harm: each is a row, and takes memory. */
+	while ((entry = readdir(list)) && !(is_page(descriptors, entry->d_name) &&
+	                                    read_process(look, folder, descriptors, entry->d_name, pid)))
+		;
 	closedir(list);
 }
 
