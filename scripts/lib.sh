@@ -25,6 +25,9 @@ packages_slurm=(munge slurm-client slurmctld slurmd)
 packages_aarch64=()
 [ "$(uname -m)" != x86_64 ] || packages_aarch64=(gcc-aarch64-linux-gnu)
 packages_check=(git clang clang-format clang-tidy cppcheck shellcheck chromium)
+# Of the steps coexist and programs. The programs are those that a machine has; these are some of them.
+packages_coexist=(libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libeatmydata1 faketime fakeroot proot heaptrack gdb valgrind strace)
+packages_programs=(strace bzip2 file jq man-db unzip zip)
 # Of scripts/package.
 packages_package=(git xz-utils debhelper lintian debootstrap rpm makepkg pacman-package-manager libarchive-tools zstd buildah)
 

@@ -1,4 +1,4 @@
-"""In a container: the main job where the root is read-only, where there is no /proc, and where a seccomp profile denies system calls."""
+"""In a container: the main job where the root is read-only, where there is no /proc or no /dev/shm, and where a seccomp profile denies system calls."""
 import os
 import shutil
 import subprocess
@@ -17,6 +17,9 @@ STRICT = DOCKER + ["membarrier=38", "process_vm_readv", "process_vm_writev", "pt
 # /proc is empty, but for the program's open files: the simulated GPU loads its kernels by them. No process is named there.
 NO_PROC = ("mkdir '{0}/proc' && mount -t tmpfs none '{0}/proc' && mkdir -p '{0}/proc/self/fd' && "
            "mount --bind /proc/$$/fd '{0}/proc/self/fd' && mount --rbind '{0}/proc' /proc && ")
+# /dev has what programs need, and no shm.
+NO_SHM = ("mkdir -p '{0}/dev' && mount -t tmpfs none '{0}/dev' && for d in null zero urandom; do touch '{0}/dev/'$d && "
+          "mount --bind /dev/$d '{0}/dev/'$d || exit; done && mount --rbind '{0}/dev' /dev && test ! -e /dev/shm && ")
 READ_ONLY = "mount --bind '{0}' '{0}' && mount -o remount,bind,ro / && mount -t tmpfs none /dev/shm && "
 NO_WRITE = READ_ONLY + "mount -o remount,bind,ro '{0}' && mount -o remount,ro /dev/shm && "
 
@@ -66,6 +69,12 @@ class Confined(Case):
         told = [line for line in rest.splitlines() if "log.jsonl" in line]
         self.assertEqual(len(told), 1, done.stderr)
         self.assertIn("Read-only file system", told[0])
+
+    def test_without_shared_memory(self):
+        """The process counts for itself, and its log says so."""
+        self.job(self.mounted(NO_SHM), SPILL_HOST_SHARE="yes")
+        records = self.check_moved()
+        self.assertIn("host-share", [record.get("code") for record in records])
 
     def test_without_proc(self):
         prefix = self.mounted(NO_PROC)

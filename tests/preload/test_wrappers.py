@@ -1,11 +1,11 @@
-"""Beside preloads that wrap functions of the loader (wrapper.c), in either order: nothing goes round in a circle, and a program is served
+"""Beside preloads that wrap functions of the loader, malloc or open (wrapper.c), in either order: nothing goes round in a circle, and a program is served
 unless a wrapper of dlsym takes its look-ups past libspill."""
 import unittest
 
 from harness import LIBRARY, PROGRAMS, Case, program
 
 # By what they wrap. With an empty list of the loader's, libspill has to ask for dlsym by its version.
-WRAPPERS = ("dlvsym", "dlsym", "both", "phdr", "strncmp", "list")
+WRAPPERS = ("dlvsym", "dlsym", "both", "phdr", "strncmp", "list", "malloc", "open")
 TAKES_LOOK_UPS = ("dlsym", "both")
 WAYS = {"prog_driver_link": "link", "prog_driver_dlsym": "dlsym", "prog_runtime": "proc"}
 

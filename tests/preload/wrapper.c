@@ -3,8 +3,13 @@
  * which. Each wrapper finds its real function at the first call, by functions that may be wrapped.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "libc_symbol.h"
 
@@ -86,6 +91,87 @@ int strncmp(const char *left, const char *right, size_t count)
 		*(void **)&real = ask_libc("strncmp");
 	return real(left, right, count);
 }
+#endif
+
+#ifdef WRAP_MALLOC
+/* As allocators do. Finding the real ones may take memory, which this has until then. */
+static char first[1 << 16];
+static size_t first_used;
+
+static void *take_first(size_t size)
+{
+	void *taken = first + first_used;
+
+	first_used += (size + 15) / 16 * 16;
+	return first_used <= sizeof(first) ? taken : NULL;
+}
+
+static bool is_first(const void *memory)
+{
+	return (const char *)memory >= first && (const char *)memory < first + sizeof(first);
+}
+
+static void *(*real_malloc)(size_t), *(*real_realloc)(void *, size_t);
+static void (*real_free)(void *);
+
+static bool found_real(void)
+{
+	static bool asking;
+
+	if (real_free || asking)
+		return real_free;
+	asking = true;
+	*(void **)&real_malloc = dlsym(RTLD_NEXT, "malloc");
+	*(void **)&real_realloc = dlsym(RTLD_NEXT, "realloc");
+	*(void **)&real_free = dlsym(RTLD_NEXT, "free");
+	asking = false;
+	return real_free;
+}
+
+EXPORTED void *malloc(size_t size)
+{
+	return found_real() ? real_malloc(size) : take_first(size);
+}
+
+EXPORTED void *calloc(size_t count, size_t size)
+{
+	void *memory = malloc(count * size);
+
+	return memory ? memset(memory, 0, count * size) : NULL;
+}
+
+EXPORTED void *realloc(void *old, size_t size)
+{
+	if (!is_first(old) && found_real())
+		return real_realloc(old, size);
+	void *memory = malloc(size);
+	size_t left = old ? (size_t)(first + sizeof(first) - (char *)old) : 0;
+	return memory && old ? memcpy(memory, old, size < left ? size : left) : memory;
+}
+
+EXPORTED void free(void *memory)
+{
+	if (memory && !is_first(memory) && found_real())
+		real_free(memory);
+}
+#endif
+
+#ifdef WRAP_OPEN
+/* As fakeroot and the like do. */
+#define OPEN(name) \
+	EXPORTED int name(const char *path, int flags, ...) \
+	{ \
+		static int (*real)(const char *, int, ...); \
+		va_list rest; \
+		va_start(rest, flags); \
+		int mode = va_arg(rest, int); \
+		va_end(rest); \
+		if (!real) \
+			*(void **)&real = dlsym(RTLD_NEXT, #name); \
+		return real(path, flags, mode); \
+	}
+OPEN(open)
+OPEN(open64)
 #endif
 
 #ifdef HIDE_LIST
