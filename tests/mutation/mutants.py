@@ -76,8 +76,9 @@ class Tree:
         for command in self.commands:
             made = self.build / command["output"]
             if (self.build / command["file"]).resolve() == source.resolve() and "storm" not in command["output"] and made.exists():
-                bare = run(["objcopy", "--strip-debug", str(made), "/dev/stdout"], encoding="latin-1").stdout
-                sums.append(hashlib.sha256(bare.encode("latin-1")).hexdigest())
+                bare = self.build / "bare.o"
+                self.must(["objcopy", "--strip-debug", made, bare])
+                sums.append(hashlib.sha256(bare.read_bytes()).hexdigest())
         return sums
 
     def times(self):
