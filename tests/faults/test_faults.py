@@ -141,6 +141,10 @@ class Judge(unittest.TestCase):
 class Sample(unittest.TestCase):
     """The first call of each function, in the quickest program that has it; the errors take turns."""
 
+    # Libspill calls these only while it waits for a thread or for work, which may have ended.
+    waits = {"nanosleep", "sched_yield", "sem_clockwait", "pthread_mutex_trylock", "pthread_mutex_clocklock",
+             "pthread_rwlock_clockwrlock", "pthread_tryjoin_np", "cuEventQuery", "hipEventQuery"}
+
     def plans(self, usual):
         quickest = sorted(usual, key=lambda name: sum(place.count for place in usual[name].report.places))
         chosen, used = {}, {}
@@ -155,16 +159,25 @@ class Sample(unittest.TestCase):
             used[place.side, error] = function
             yield name, faults.Fault(place.side, function, "", 1, error)
 
+    @staticmethod
+    def run_until_it_comes(plan):
+        """Which thread makes a call first is not the same in each run."""
+        for _ in range(3):
+            run = faults.Run(PROGRAMS[plan[0]], [plan[1]], STUBS)
+            if run.report is None or run.report.met:
+                break
+        return run
+
     def test_each_function_fails(self):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             usual = dict(zip(PROGRAMS, pool.map(lambda program: faults.usual(program, STUBS, 1), PROGRAMS.values())))
             plans = list(self.plans(usual))
-            runs = list(pool.map(lambda plan: faults.Run(PROGRAMS[plan[0]], [plan[1]], STUBS), plans))
+            runs = list(pool.map(self.run_until_it_comes, plans))
         self.assertGreater(len(plans), 100)
         for (name, fault), run in zip(plans, runs):
             with self.subTest(f"{name}: {fault}"):
                 self.assertEqual(faults.judge(run, usual[name]), [], run.stdout[-500:] + run.stderr[-500:])
-                self.assertTrue(run.report is None or run.report.met, "the fault came")
+                self.assertTrue(run.report is None or run.report.met or fault.name in self.waits, "the fault came")
 
 
 if __name__ == "__main__":
