@@ -35,10 +35,11 @@ struct vendor {
 	int (*peers)(void);
 	int (*use)(int device);
 	int (*fill)(int device, const struct block *block);
-	/* Adds to *wrong: words that a kernel finds, and words that a copy has. */
-	int (*verify)(int device, const struct block *block, uint64_t *wrong);
-	int (*info)(void);        /* asks for free memory */
-	int (*graph)(int device); /* NULL: there are none */
+	int (*verify)(int device, const struct block *block,
+	              uint64_t *wrong);                     /* adds the words that a kernel finds */
+	int (*read)(const struct block *block, void *copy); /* its bytes, with the device in use */
+	int (*info)(void);                                  /* asks for free memory */
+	int (*graph)(int device);                           /* NULL: there are none */
 	/* NULL, or what of the thread's state has changed behind a call. `failed`: the call did. */
 	const char *(*changed)(int device, bool failed);
 	int (*close)(int device); /* gives back all that the device has */
