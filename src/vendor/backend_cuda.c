@@ -39,13 +39,12 @@ int spill_cuda_attribute(int device, CUdevice_attribute attribute)
  * between libspill believes it until a driver refuses the first one: to make one as a trial would be
  * a call that the program did not ask for.
  */
-#define HOST_CHUNKS_FROM 12020
 #define HOST_CHUNKS_TOLD_FROM 12090
 
 static bool has_host_chunks(int device)
 {
 	int version = 0;
-	if (spill_cuda.cuDriverGetVersion(&version) || version < HOST_CHUNKS_FROM)
+	if (spill_cuda.cuDriverGetVersion(&version) || version < SPILL_CUDA_SPLITS_FROM)
 		return false;
 	if (version < HOST_CHUNKS_TOLD_FROM)
 		return !spill_cuda_refused_host_chunk(device);

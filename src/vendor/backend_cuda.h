@@ -33,6 +33,7 @@ bool spill_cuda_can_move(void);
 void spill_cuda_events_ended(const struct spill_context_end *end);
 /* 0 if the driver does not know the attribute. */
 int spill_cuda_attribute(int device, CUdevice_attribute attribute);
+#define SPILL_CUDA_SPLITS_FROM 12020 /* first version with chunks on the host */
 /* The driver has refused to make memory on the host by cuMemCreate, and not for lack of memory. */
 bool spill_cuda_refused_host_chunk(int device);
 /* The NUMA node of host.numa, or the one nearest to the device. */

@@ -1,6 +1,7 @@
 /* spill doctor: judges drivers and devices, from the facts of doctor_driver.h. */
 #include <string.h>
 
+#include "backend_cuda.h"
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "program_file.h"
@@ -8,8 +9,7 @@
 #include "put.h"
 #include "text.h"
 
-#define SPLITS_FROM 12020 /* first version that makes memory on the host by cuMemCreate */
-#define MOVES_FROM 12050  /* first version with cuCtxRecordEvent */
+#define MOVES_FROM 12050 /* first version with cuCtxRecordEvent */
 
 static const struct known_vendor {
 	const struct driver_vendor *vendor;
@@ -51,7 +51,8 @@ static void report_driver(const struct doctor_patient *patient, const struct dri
 	doctor_find(DOCTOR_driver, "%s driver for %s %d.%d, %s%s%s", vendor->name, cuda ? "CUDA" : "HIP",
 	            major, minor, facts->library, text[0] ? "; " : "", text);
 	if (cuda && facts->version < MOVES_FROM)
-		doctor_find(facts->version < SPLITS_FROM ? DOCTOR_driver_oldest : DOCTOR_driver_old,
+		doctor_find(facts->version < SPILL_CUDA_SPLITS_FROM ? DOCTOR_driver_oldest
+		                                                    : DOCTOR_driver_old,
 		            "the driver is of CUDA %s", cli_driver_version("cuda", facts->version).text);
 }
 
