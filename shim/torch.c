@@ -123,12 +123,7 @@ void spill_free(void *pointer, size_t bytes, int device, void *stream)
 	                .ptr = (uintptr_t)pointer,
 	                .stream = stream},
 	};
-	if (!pointer)
-		return;
-	bool entered = enter_device(&call, device);
-	if (!entered)
-		entered = enter_device(&call, device);
-	if (!entered)
+	if (!pointer || (!enter_device(&call, device) && !enter_device(&call, device)))
 		return;
 	if (give_back(&call, call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE) && !call.captured)
 		(void)give_back(&call, SPILL_OP_FREE);

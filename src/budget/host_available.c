@@ -79,10 +79,16 @@ static uint64_t mem_available(const char *root)
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;
 }
 
-uint64_t spill_host_memory_least(struct spill_host_memory memory, uint64_t uncounted)
+static struct spill_host_memory less_uncounted(struct spill_host_memory memory, uint64_t uncounted)
 {
 	if (memory.group != SPILL_UNLIMITED)
 		memory.group = spill_minus(memory.group, uncounted);
+	return memory;
+}
+
+uint64_t spill_host_memory_least(struct spill_host_memory memory, uint64_t uncounted)
+{
+	memory = less_uncounted(memory, uncounted);
 	return spill_min(memory.machine, memory.group);
 }
 
@@ -134,9 +140,7 @@ struct spill_host_memory spill_host_memory(void)
 	struct spill_cgroup_homes *homes = borrow_homes();
 	struct spill_host_memory memory = homes ? memory_under("", homes) : (struct spill_host_memory){0, 0};
 	give_back_homes(homes);
-	if (memory.group != SPILL_UNLIMITED)
-		memory.group = spill_minus(memory.group, spill_account_physical_held());
-	return memory;
+	return less_uncounted(memory, spill_account_physical_held());
 }
 
 uint64_t spill_host_available(void)

@@ -115,7 +115,8 @@ unsigned cli_card_users(const char *uuid, struct cli_card_user *users, unsigned 
 	}
 	qsort(found, count, sizeof(found[0]), more_first);
 	count = (unsigned)spill_min(count, room);
-	for (unsigned i = 0; i < count && sees_the_machines_processes(); i++)
+	bool named = sees_the_machines_processes();
+	for (unsigned i = 0; named && i < count; i++)
 		read_name(&found[i]);
 	memcpy(users, found, count * sizeof(found[0]));
 	return count;

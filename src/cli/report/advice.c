@@ -33,25 +33,26 @@ uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_
  * "less memory of other programs on device 0, which held 134.42 GiB of 139.80 GiB with contexts and code:
  * 1.73 GiB less is enough". It comes first, because they are to blame. The demand fits beside the contexts.
  */
-static void advise_others(struct spill_text *text, const struct cli_device *device, uint64_t others,
-                          uint64_t less)
+static void advise_others(struct spill_text *text, const struct cli_device *device, uint64_t less)
 {
 	spill_text_format(text,
 	                  "%sless memory of other programs on device %u: they held %s of %s, with contexts "
 	                  "and code, and %s less is enough (nvidia-smi or rocm-smi shows whose)",
-	                  text->length ? "; " : "", (unsigned)device->device, spill_size(others).text,
-	                  spill_size(device->bytes).text, spill_size(less).text);
+	                  text->length ? "; " : "", (unsigned)device->device,
+	                  spill_size(cli_fit_row(device, 0).others).text, spill_size(device->bytes).text,
+	                  spill_size(less).text);
 }
 
-/* Would all have fitted if other programs had held less? */
-static bool others_are_to_blame(const struct cli_summary *summary, const struct cli_device *device)
+/* So much less in other programs, and all would have fitted. 0: that was not the reason. */
+static uint64_t less_of_others(const struct cli_summary *summary, const struct cli_device *device)
 {
 	struct cli_fit_row row = cli_fit_row(device, 0);
-	uint64_t reserve = cli_report_reserve(summary, device);
+	uint64_t reserve = cli_report_reserve(summary, device), less = 0 - (uint64_t)row.surplus + reserve;
+	bool to_blame = device->bytes && row.surplus < 0 &&
+	                device->fit.wanted + reserve <= spill_min(device->bytes, device->limit) &&
+	                spill_oom_others_have(row.others, less);
 
-	return device->bytes && row.surplus < 0 &&
-	       device->fit.wanted + reserve <= spill_min(device->bytes, device->limit) &&
-	       spill_oom_others_have(row.others, 0 - (uint64_t)row.surplus + reserve);
+	return to_blame ? less : 0;
 }
 
 /* "1.73 GiB less on device 0 (7.08 GiB wanted + 64.00 MiB device.reserve - 5.42 GiB room = …)" */
@@ -71,7 +72,7 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 	if (reserve)
 		spill_text_format(text, " + %s device.reserve", spill_size(reserve).text);
 	spill_text_format(text, " - %s room = %s)", spill_size(row.usable).text, less.text);
-	if (row.others && !others_are_to_blame(summary, device) &&
+	if (row.others && !less_of_others(summary, device) &&
 	    device->fit.wanted + reserve <= spill_min(device->bytes, device->limit))
 		spill_text_format(text, ", or as much less of other programs, contexts and libraries there");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
@@ -218,11 +219,10 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 
 	for (size_t i = 0; i < summary->device_count; i++) {
 		const struct cli_device *device = &summary->devices[i];
+		uint64_t less_others = less_of_others(summary, device);
 
-		if (others_are_to_blame(summary, device))
-			advise_others(text, device, cli_fit_row(device, 0).others,
-			              0 - (uint64_t)cli_fit_row(device, 0).surplus +
-			                  cli_report_reserve(summary, device));
+		if (less_others)
+			advise_others(text, device, less_others);
 		advise_device(&own, summary, device, partial);
 	}
 	if (own.length)
