@@ -175,7 +175,9 @@ static void advise_capture(struct spill_text *text, const struct spill_record_oo
 {
 	(void)oom;
 	spill_text_add(
-	    text, "the allocation before the capture begins: nothing is placed elsewhere during a capture");
+	    text,
+	    "the allocation before the capture begins, or a relaxed capture mode: the driver forbids this "
+	    "thread to allocate now");
 }
 
 static void advise_honest(struct spill_text *text, const struct spill_record_oom *oom)

@@ -187,9 +187,8 @@ void spill_capture_thread_mode(unsigned mode)
 }
 
 struct capture_survey {
-	bool own;        /* this thread has begun a capture */
-	bool own_strict; /* and that capture forbids this thread unsafe calls */
-	bool global;     /* another thread's capture forbids unsafe calls to all threads */
+	bool own;    /* a capture that this thread has begun forbids it unsafe calls */
+	bool global; /* another thread's capture forbids unsafe calls to all threads */
 };
 
 static struct capture_survey capture_survey(void)
@@ -197,11 +196,10 @@ static struct capture_survey capture_survey(void)
 	struct capture_survey seen = {0};
 	pthread_mutex_lock(&lock);
 	if (unrecorded)
-		seen = (struct capture_survey){true, true, true}; /* any thread's, in any mode */
+		seen = (struct capture_survey){true, true}; /* any thread's, in any mode */
 	for (const struct spill_capture *capture = captures; capture; capture = capture->next) {
 		bool own = capture->thread == this_thread.number;
-		seen.own |= own;
-		seen.own_strict |= own && capture->mode != RELAXED;
+		seen.own |= own && capture->mode != RELAXED;
 		seen.global |= !own && capture->mode == GLOBAL;
 	}
 	pthread_mutex_unlock(&lock);
@@ -216,12 +214,10 @@ bool spill_capture_forbids(const struct spill_backend *backend, const struct spi
 	if (call->on_stream && backend &&
 	    backend->streams->capturing(spill_capture_stream(call->stream, call->per_thread)))
 		return true;
-	struct capture_survey seen = capture_survey();
-	if (!call->on_stream && seen.own)
-		return true;
 	if (call->safe || this_thread.mode == RELAXED)
 		return false;
-	return seen.own_strict || (this_thread.mode == GLOBAL && seen.global);
+	struct capture_survey seen = capture_survey();
+	return seen.own || (this_thread.mode == GLOBAL && seen.global);
 }
 
 void spill_capture_context_ended(const struct spill_context_end *end)

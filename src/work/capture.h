@@ -1,7 +1,8 @@
 /*
  * Stream capture: the table of streams that record a graph instead of running their work. During a
- * capture libspill does not allocate, free or wait, because the vendor would end the capture with
- * an error (pitfall 11; docs/measurements.md).
+ * capture libspill does not wait, because the vendor would end the capture with an error. It
+ * allocates only where the vendor allows the program's own call, too (docs/adr/0037,
+ * docs/measurements.md).
  */
 #ifndef SPILL_CAPTURE_H
 #define SPILL_CAPTURE_H
@@ -44,8 +45,8 @@ struct spill_capture_call {
 
 /*
  * True if the call is part of a capture, or would break one. A call on a stream is part of the
- * stream's capture. A call without a stream is part of a capture that this thread has begun. A call
- * that is not safe breaks a capture if this thread may not make unsafe calls.
+ * stream's capture. A call without a stream is part of none: a graph does not record it. A call that
+ * is not safe breaks a capture if this thread may not make unsafe calls.
  *
  * Making and mapping physical memory is safe in every mode. Plain, pinned and managed memory, pools
  * and advice are not: the call fails, and the capture ends (measured, H200: docs/measurements.md).

@@ -29,16 +29,31 @@ class CaptureCase(ScriptCase):
 
 
 class Inside(CaptureCase):
-    def test_passes_through_and_says_so(self):
-        """As PyTorch allocates in a capture: its thread's mode is relaxed for the call."""
+    """As PyTorch allocates in a capture: its thread's mode is relaxed for the call."""
+
+    def test_a_relaxed_thread_is_served(self):
         for mode in (0, 1, 2):
             for chain in CHAINS:
                 with self.subTest(mode, chain=chain):
-                    results = self.words(f"{FULL} begin:a:{mode} mode:2 alloc:4 mode:0 status:a end:a", SPILL_OOM_CHAIN=chain)
-                    self.assertIn(("alloc:4", OOM), results)
-                    self.assertEqual(results[-3:], [("status", "1"), ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS")])
-                    oom, = [record for record in self.checked_records() if record["kind"] == "oom"]
-                    self.assertEqual(oom["refused_by"], "stream capture")
+                    results = self.words(f"{FULL} begin:a:{mode} mode:2 alloc:4 mode:0 status:a end:a look free", SPILL_OOM_CHAIN=chain)
+                    self.assertNotIn(OOM, [result for _, result in results])
+                    self.assertEqual(results[-5:], [("status", "1")] + [(word, "CUDA_SUCCESS") for word in
+                                                                        ("status:a", "end:a", "look", "free")])
+                    self.assertTrue(self.spilled())
+
+    def test_by_all_steps_in_turn(self):
+        """Those that wait or move leave the capture alone."""
+        results = self.words(f"{FULL} begin:a:0 mode:2 alloc:4 mode:0 status:a end:a", SPILL_OOM_CHAIN="trim, demote, split")
+        self.assertIn(("status", "1"), results)
+        self.assertEqual(results[-1], ("end:a", "CUDA_SUCCESS"))
+        self.assertTrue(self.spilled())
+
+    def test_over_a_limit_without_a_relaxed_mode(self):
+        """Our calls would break the capture, and so would the vendor's: the program sees an out of memory only."""
+        results = self.words(f"{FULL} begin:a:0 alloc:4 status:a end:a", SPILL_DEVICE_LIMIT="12MiB")
+        self.assertEqual(results[-4:], [("alloc:4", OOM), ("status", "1"), ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS")])
+        oom, = [record for record in self.checked_records() if record["kind"] == "oom"]
+        self.assertEqual(oom["refused_by"], "stream capture")
 
     def test_without_a_relaxed_mode_it_is_the_vendor_s_answer(self):
         words = f"{FULL} begin:a:0 alloc:4 status:a end:a alloc:1"
@@ -110,7 +125,7 @@ class Elsewhere(CaptureCase):
         self.assertIn(("alloc:4", UNSUPPORTED), self.words(words))
 
     def test_ended_by_the_wrong_thread_it_goes_on(self):
-        results = self.words(f"{FULL} begin:a:1 thread:end:a mode:2 alloc:4 mode:0 end:a alloc:4")
+        results = self.words(f"{FULL} begin:a:1 thread:end:a alloc:4 end:a alloc:4", SPILL_DEVICE_LIMIT="12MiB")
         self.assertEqual([result for word, result in results if word == "alloc:4"][-2:], [OOM, "CUDA_SUCCESS"])
 
 
@@ -125,12 +140,15 @@ class Moving(CaptureCase):
     def test_nothing_in_one(self):
         for mode in (0, 1, 2):
             with self.subTest(mode):
-                results = self.words(f"{FULL} begin:a:{mode} mode:2 alloc:4 mode:0 status:a end:a", **MOVED)
-                self.assertIn(("alloc:4", OOM), results)
-                self.assertEqual(results[-3:], [("status", "1"), ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS")])
-                oom, = [record for record in self.checked_records() if record["kind"] == "oom"]
-                self.assertEqual(oom["refused_by"], "stream capture")
+                results = self.words(f"{FULL} begin:a:{mode} mode:2 alloc:4 mode:0 status:a end:a look", **MOVED)
+                self.assertEqual(results[-4:], [("status", "1")] + [(word, "CUDA_SUCCESS") for word in ("status:a", "end:a", "look")])
                 self.assertEqual(self.moved(), [])
+                self.assertIn({"place": "demote", "error": "stream capture"}, self.last_alloc()["tried"])
+
+    def test_what_was_made_in_one_moves_behind_it(self):
+        results = self.words("begin:a:0 mode:2 alloc:4 mode:0 end:a alloc:4 alloc:4 alloc:4 look free", **MOVED)
+        self.assertEqual({result for word, result in results if word != "status"}, {"CUDA_SUCCESS"})
+        self.assertEqual(self.moved(), [(0, 2)])
 
     def test_nothing_beside_one(self):
         for begin in ("thread:begin:a:1", "thread:begin:a:2", "mode:2 thread:begin:a:0"):
@@ -142,7 +160,7 @@ class Moving(CaptureCase):
                 self.assertIn({"place": "demote", "error": "stream capture"}, self.last_alloc()["tried"])
 
     def test_behind_one(self):
-        for ending in ("begin:a:0 end:a", "begin:a:2 mode:2 alloc:4 mode:0 end:a", "begin:a:0 join:a:b end:a", "begin:a:0 destroy:a",
+        for ending in ("begin:a:0 end:a", "begin:a:2 mode:2 mode:0 end:a", "begin:a:0 join:a:b end:a", "begin:a:0 destroy:a",
                        "begin:a:7", "begin:a:0 begin:a:0 end:a", "foreign"):
             with self.subTest(ending):
                 results = self.words(f"{FULL} {ending} alloc:4 look free", **MOVED)

@@ -104,12 +104,11 @@ class CodeRoom(MovableCase):
         alone = self.program(words, preload=False)
         self.assertEqual(self.program(words, SPILL_MODE="observe").stdout, alone.stdout)
 
-    def test_nothing_is_refused_for_it_in_a_capture(self):
-        """What the driver has, a thread that captures gets."""
-        done = self.program("take:plain:4m:20 give:plain:6 begin:2 brim:b end", SPILL_DEVICE_RESERVE="20MiB")
-        self.assertEqual(self.result(done, "brim:b"), SUCCESS)
-        brim = [record for record in self.allocs() if record["place"] == "device"][-1]
-        self.assertGreater(brim["bytes"], 20 * MIB)
+    def test_a_capture_leaves_it_alone(self):
+        """What is captured may load code at once."""
+        done = self.program("early:a:1m take:plain:4m:20 give:plain:6 begin:2 take:plain:4m:12 end module", SPILL_DEVICE_RESERVE="20MiB")
+        self.assertEqual({self.result(done, word) for word in ("take:plain:4m:12", "end", "module")}, {SUCCESS})
+        self.assertTrue([r for r in self.spills() if {"place": "device", "error": "device.reserve"} in r["tried"]])
 
     def test_the_caches_of_who_asks_again_fill_it(self):
         """Its out of memory surfaces, it frees its caches, and what it then takes leaves the reserve."""

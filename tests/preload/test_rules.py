@@ -451,15 +451,16 @@ class Kinds(RulesCase):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertEqual(self.data(MIB)[:4], expected)
 
-    def test_in_a_capture_nothing_is_placed(self):
-        words = "begin:a:0 mode:2 alloc:4 status:a end:a look free".split()
-        alone = self.run_in([str(PROGRAMS / "capturing"), *words], self.environment(preload=False))
-        for place in ("host", "managed", "split"):
-            with self.subTest(place):
-                done = self.run_ruled(f"[rule mine]\nplace = {place}", [PROGRAMS / "capturing", *words])
-                self.assertEqual(done.stdout, alone.stdout)
-                self.assertEqual(self.data(MIB), [("device", "fits", "mine")])
-                self.assertNotIn("tried", self.last())
+    def test_in_a_capture(self):
+        """Placed where the driver allows the thread to allocate, and passed through where not."""
+        for mode, placed in ((0, False), (2, True)):
+            words = f"begin:a:{mode} alloc:4 status:a end:a alloc:4 look free".split()
+            alone = self.run_in([str(PROGRAMS / "capturing"), *words], self.environment(preload=False))
+            for place in ("host", "managed", "split"):
+                with self.subTest(place, mode=mode):
+                    done = self.run_ruled(f"[rule mine]\nplace = {place}", [PROGRAMS / "capturing", *words])
+                    self.assertEqual(done.stdout, alone.stdout)
+                    self.assertEqual(self.data(MIB), [(place, "rule", "mine")] * (2 if placed else 1))
 
 
 class Storm(RulesCase):
