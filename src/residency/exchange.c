@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "minmax.h"
 #include "promote.h"
 #include "device_memory.h"
 #include "chunked.h"
@@ -21,6 +22,13 @@ static struct {
 	unsigned count;
 	_Atomic uint64_t bytes;
 } kept_memory;
+
+/*
+ * Bytes that exchanges had to make lately, because nothing of their size left. Twice as much of what could be kept is
+ * left free instead: the driver makes memory fast of what it got back some time ago, and takes 3 ms for 64 MiB that it
+ * got back just now (measured, H200). The mover's lock guards it.
+ */
+static uint64_t made_lately;
 
 bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *chunked, unsigned index)
 {
@@ -67,36 +75,42 @@ void spill_exchange_forget(const struct spill_backend *backend, int device)
 	spill_mover_unlock();
 }
 
-void spill_exchange_reset(void)
+static void forget_kept(void)
 {
 	kept_memory.count = 0;
 	atomic_store(&kept_memory.bytes, 0);
 }
 
-/* Moves the kept memory into the exchange. Returns its bytes. */
-static uint64_t use_kept(struct spill_exchange *exchange)
+void spill_exchange_reset(void)
 {
-	uint64_t bytes = spill_exchange_kept();
+	forget_kept();
+	made_lately = 0;
+}
+
+/* Moves the kept memory into the exchange. */
+static void use_kept(struct spill_exchange *exchange)
+{
 	if (kept_memory.backend != exchange->backend || kept_memory.device != exchange->device) {
 		spill_exchange_drop();
-		return 0;
+		return;
 	}
 	for (unsigned i = 0; i < kept_memory.count; i++)
 		exchange->spares[exchange->spare_count++] = kept_memory.spares[i];
-	spill_exchange_reset();
-	return bytes;
+	forget_kept();
 }
 
-/* Keeps spares for the next exchange, up to exchange->keep. */
+/* Keeps spares for the next exchange, up to exchange->keep with what is left free. */
 static void keep_spares(struct spill_exchange *exchange)
 {
+	made_lately = spill_max(exchange->made, made_lately - made_lately / 8);
+	uint64_t most = spill_minus(exchange->keep, 2 * made_lately);
 	if (!exchange->spare_count)
 		return;
 	kept_memory.backend = exchange->backend;
 	kept_memory.device = exchange->device;
 	for (unsigned i = exchange->spare_count; i-- && kept_memory.count < KEPT_SPARES;) {
 		uint64_t bytes = exchange->spares[i].bytes;
-		if (spill_exchange_kept() + bytes > exchange->keep)
+		if (spill_exchange_kept() + bytes > most)
 			continue;
 		kept_memory.spares[kept_memory.count++] = exchange->spares[i];
 		exchange->spares[i] = exchange->spares[--exchange->spare_count];
@@ -114,6 +128,14 @@ static void release_spare(struct spill_exchange *exchange, unsigned spare)
 	exchange->room += bytes;
 }
 
+static unsigned spares_of(const struct spill_exchange *exchange, uint64_t bytes)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < exchange->spare_count; i++)
+		count += exchange->spares[i].bytes == bytes;
+	return count;
+}
+
 /* Uses a spare of exactly that size, with its charge. */
 static bool use_spare(struct spill_exchange *exchange, struct spill_move *move)
 {
@@ -126,9 +148,33 @@ static bool use_spare(struct spill_exchange *exchange, struct spill_move *move)
 	return false;
 }
 
+/* Is a chunk of the size of `next` on its way out, ahead of it? */
+static bool is_size_leaving(const struct spill_exchange *exchange, struct spill_move *next)
+{
+	for (struct spill_move *move = exchange->order + exchange->finished; move < next; move++)
+		if (spill_move_leaves(move) && spill_move_chunk(move)->bytes == spill_move_chunk(next)->bytes)
+			return true;
+	return false;
+}
+
+/* The spare to release first: the last one that no later chunk can use. */
+static unsigned least_wanted_spare(const struct spill_exchange *exchange, struct spill_move *next)
+{
+	for (unsigned i = exchange->spare_count; i-- > 0;) {
+		uint64_t bytes = exchange->spares[i].bytes;
+		unsigned wanted = 0;
+		for (struct spill_move *move = next; move < exchange->order + exchange->order_count; move++)
+			wanted += !spill_move_leaves(move) && spill_move_chunk(move)->bytes == bytes;
+		if (spares_of(exchange, bytes) > wanted)
+			return i;
+	}
+	return exchange->spare_count - 1;
+}
+
 /*
  * Gets device memory for a chunk that comes. Spares are used as they are: on a full device the
- * driver takes 3 ms to make 64 MiB again that were just released (measured, H200).
+ * driver takes 3 ms to make 64 MiB again that were just released (measured, H200). So a chunk waits
+ * for one of its size that is leaving.
  */
 static bool get_device_memory(struct spill_move *move, void *data)
 {
@@ -136,12 +182,15 @@ static bool get_device_memory(struct spill_move *move, void *data)
 	uint64_t bytes = spill_move_chunk(move)->bytes;
 	if (use_spare(exchange, move))
 		return true;
+	if (is_size_leaving(exchange, move))
+		return false;
 	while (exchange->room < bytes && exchange->spare_count)
-		release_spare(exchange, exchange->spare_count - 1);
+		release_spare(exchange, least_wanted_spare(exchange, move));
 	if (exchange->room < bytes ||
 	    !spill_device_chunk_get(exchange->backend, exchange->device, bytes, &move->handle))
 		return false;
 	exchange->room -= bytes;
+	exchange->made += bytes;
 	return true;
 }
 
@@ -150,6 +199,7 @@ static void note_move(struct spill_move *move, void *data)
 {
 	struct spill_exchange *exchange = data;
 	struct spill_chunk *chunk = spill_move_chunk(move);
+	exchange->finished++;
 	chunk->displaced = !chunk->displaced;
 	if (!chunk->on_host)
 		return;
@@ -158,51 +208,102 @@ static void note_move(struct spill_move *move, void *data)
 	move->handle = 0;
 }
 
-/*
- * Swaps forward the next chunk to leave of that size, because its memory fits the chunk that comes
- * next.
- */
-static void swap_forward(struct spill_move_batch *goes, unsigned first, uint64_t bytes)
+/* -- the order of the moves -------------------------------------------------------------------- */
+
+/* The memory that chunks can come to at a point of the order. Like the spares, but without handles. */
+struct outlook {
+	uint64_t *ready; /* sizes of memory that chunks have left */
+	unsigned count;
+	uint64_t leaving; /* left by the last chunk in the order: ready behind the next one. 0: none */
+	uint64_t room;    /* free bytes */
+};
+
+static bool has_ready(const struct outlook *outlook, uint64_t bytes, unsigned *at)
 {
-	for (unsigned i = first; i < goes->count; i++)
-		if (spill_move_chunk(&goes->moves[i])->bytes == bytes) {
-			struct spill_move move = goes->moves[i];
-			goes->moves[i] = goes->moves[first];
-			goes->moves[first] = move;
-			return;
-		}
+	for (*at = 0; *at < outlook->count; (*at)++)
+		if (outlook->ready[*at] == bytes)
+			return true;
+	return false;
+}
+
+static void take_memory(struct outlook *outlook, uint64_t bytes)
+{
+	unsigned at;
+	if (has_ready(outlook, bytes, &at)) {
+		outlook->ready[at] = outlook->ready[--outlook->count];
+		return;
+	}
+	while (outlook->room < bytes && outlook->count)
+		outlook->room += outlook->ready[--outlook->count];
+	outlook->room -= bytes < outlook->room ? bytes : outlook->room;
+}
+
+/* The chunk of that size that leaves next. The list's end: none. */
+static unsigned next_of_size(const struct spill_move_batch *goes, unsigned first, uint64_t bytes)
+{
+	while (first < goes->count && spill_move_chunk(&goes->moves[first])->bytes != bytes)
+		first++;
+	return first;
 }
 
 /*
- * Merges both ways into one order, in turns. A chunk comes as soon as there is room for it: free
- * now, or left by earlier moves. Without room to spare, one chunk leaves ahead of it, so that
- * neither way waits for the other. False: no memory for the order.
+ * Can the chunk come without a wait? Its memory is ready, or is made of what is there because no chunk of its
+ * size leaves.
  */
-static bool merge_ways(struct spill_exchange *exchange, uint64_t room, struct spill_move_batch *batch)
+static bool can_come(const struct outlook *outlook, const struct spill_move_batch *goes, unsigned go,
+                     uint64_t bytes)
 {
-	uint64_t ahead = 0;
+	uint64_t all = outlook->room;
+	unsigned at;
+	if (has_ready(outlook, bytes, &at))
+		return true;
+	if (outlook->leaving == bytes || next_of_size(goes, go, bytes) < goes->count)
+		return false;
+	for (unsigned i = 0; i < outlook->count; i++)
+		all += outlook->ready[i];
+	return bytes <= all;
+}
+
+/* Lets a chunk of that size leave next, or the first one. Returns its size. */
+static uint64_t leave(struct outlook *outlook, struct spill_move_batch *goes, unsigned go, uint64_t bytes)
+{
+	unsigned found = next_of_size(goes, go, bytes);
+	if (found < goes->count) {
+		struct spill_move move = goes->moves[found];
+		goes->moves[found] = goes->moves[go];
+		goes->moves[go] = move;
+	}
+	if (outlook->leaving)
+		outlook->ready[outlook->count++] = outlook->leaving;
+	return spill_move_chunk(&goes->moves[go])->bytes;
+}
+
+/*
+ * Merges both ways into one order, in turns. A chunk that comes takes over the memory of one of its size, which
+ * leaves two places ahead of it, so that neither way waits for the other. Only if none of its size leaves, its
+ * memory is made of what others left. False: no memory for the order.
+ */
+static bool merge_ways(struct spill_exchange *exchange, struct outlook *outlook,
+                       struct spill_move_batch *batch)
+{
 	unsigned come = 0, go = 0;
 	bool turn = false; /* chunks that leave are copied at once; others need a mapping first */
 	while (come < exchange->comes.count || go < exchange->goes.count) {
 		const struct spill_move *next =
 		    come < exchange->comes.count ? &exchange->comes.moves[come] : NULL;
+		uint64_t bytes = next ? spill_move_chunk(next)->bytes : 0;
 		bool comes = next && (go == exchange->goes.count ||
-		                      (turn && spill_move_chunk(next)->bytes + ahead <= room));
-		if (!comes && next)
-			swap_forward(&exchange->goes, go, spill_move_chunk(next)->bytes);
-		const struct spill_move *move = comes ? next : &exchange->goes.moves[go];
-		uint64_t bytes = spill_move_chunk(move)->bytes;
-		if (!spill_move_batch_add(batch, move))
+		                      (turn && can_come(outlook, &exchange->goes, go, bytes)));
+		if (comes) {
+			take_memory(outlook, bytes);
+			come++;
+		} else {
+			outlook->leaving = leave(outlook, &exchange->goes, go, bytes);
+			next = &exchange->goes.moves[go++];
+		}
+		if (!spill_move_batch_add(batch, next))
 			return false;
 		turn = !comes;
-		if (comes) {
-			come++;
-			room -= bytes < room ? bytes : room;
-		} else {
-			go++;
-			room += bytes;
-			ahead = bytes;
-		}
 	}
 	return true;
 }
@@ -210,13 +311,23 @@ static bool merge_ways(struct spill_exchange *exchange, uint64_t room, struct sp
 /* Prepares the exchange. False: no memory for its lists. */
 static bool begin_exchange(struct spill_exchange *exchange, struct spill_move_batch *batch)
 {
-	exchange->spares = calloc(exchange->goes.count + KEPT_SPARES, sizeof(*exchange->spares));
-	exchange->spare_count = 0;
-	if (!exchange->spares)
-		return false;
-	exchange->room = spill_promote_room(exchange->backend, exchange->device);
-	uint64_t room = exchange->room + use_kept(exchange);
-	return merge_ways(exchange, room, batch);
+	unsigned most = exchange->goes.count + KEPT_SPARES;
+	struct outlook outlook = {.ready = calloc(most, sizeof(*outlook.ready))};
+	exchange->spares = calloc(most, sizeof(*exchange->spares));
+	exchange->spare_count = exchange->finished = 0;
+	exchange->made = 0;
+	bool made = exchange->spares && outlook.ready;
+	if (made) {
+		outlook.room = exchange->room = spill_promote_room(exchange->backend, exchange->device);
+		use_kept(exchange);
+		for (; outlook.count < exchange->spare_count; outlook.count++)
+			outlook.ready[outlook.count] = exchange->spares[outlook.count].bytes;
+		made = merge_ways(exchange, &outlook, batch);
+	}
+	exchange->order = batch->moves;
+	exchange->order_count = batch->count;
+	free(outlook.ready);
+	return made;
 }
 
 static void finish_exchange(struct spill_exchange *exchange)

@@ -285,8 +285,10 @@ TAKES(make, (uint64_t * handle, uint64_t bytes, const struct fake_properties *pr
 	*handle = fake_vendor.next_handle ? fake_vendor.next_handle : ++serial << 20;
 	objects[i] = (struct object){*handle, bytes, 1, 0, on_host, *properties, NULL};
 	fake_vendor.next_handle = 0;
-	if (!on_host)
+	if (!on_host) {
 		fake_vendor.device_free -= bytes;
+		fake_vendor.made_on_device++;
+	}
 	*(on_host ? &fake_vendor.host : &fake_vendor.device) += bytes;
 	fake_vendor.handles++;
 	return 0;

@@ -49,6 +49,7 @@ static int setup(void **state)
 	fake_vendor_reset_mover(CHUNKS * CHUNK);
 	spill_account_reset();
 	spill_move_reset();
+	spill_exchange_reset();
 	spill_contexts_made(&fake_vendor_backend, 0, &context);
 	return 0;
 }
@@ -104,14 +105,13 @@ static bool change_sides(struct spill_chunked *of, const unsigned *chunks, unsig
 	return exchange.ns && added;
 }
 
-/* The last chunk is a granule. Then as much of the device as it holds is all there is. */
-static struct spill_chunked *make_half(void)
+/* An allocation in chunks of that size, with content. */
+static struct spill_chunked *make(uint64_t bytes, uint64_t chunk)
 {
-	const unsigned leave[] = {4, 5, 6, 7};
 	const char *error = NULL;
-	struct spill_place_request want = {
-	    &fake_vendor_backend, &policy, 0, &context, (CHUNKS - 1) * CHUNK + FAKE_SMALL_UNIT, 0,
-	    SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, 0,
+	                                   SPILL_UNLIMITED};
+	policy.movable_chunk.value = chunk;
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
 	struct spill_allocation entry = {.backend = &fake_vendor_backend,
@@ -126,6 +126,14 @@ static struct spill_chunked *make_half(void)
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
 			data[at] = pattern(i, at);
 	}
+	return made;
+}
+
+/* The last chunk is a granule. Then as much of the device as it holds is all there is. */
+static struct spill_chunked *make_half(void)
+{
+	const unsigned leave[] = {4, 5, 6, 7};
+	struct spill_chunked *made = make((CHUNKS - 1) * CHUNK + FAKE_SMALL_UNIT, CHUNK);
 	assert_true(change_sides(made, leave, 4, NULL));
 	fake_vendor.device_free = 0;
 	reported();
@@ -264,6 +272,98 @@ TEST(what_is_kept_is_used_or_given_back)
 	assert_int_equal(spill_exchange_kept(), 0);
 	on_host(of);
 	end(of);
+}
+
+/* Carries out an exchange of such chunks of several allocations. Returns the times that device memory was made. */
+struct part {
+	struct spill_chunked *of;
+	unsigned chunk;
+};
+
+static unsigned made_in_exchange(const struct part *parts, unsigned count, uint64_t keep)
+{
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0, .keep = keep};
+	unsigned before = fake_vendor.made_on_device;
+	spill_mover_lock();
+	for (unsigned i = 0; i < count; i++)
+		assert_true(spill_exchange_add(&exchange, parts[i].of, parts[i].chunk));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	for (unsigned i = 0; i < count; i++) /* each has changed sides */
+		assert_true(parts[i].of->chunks[parts[i].chunk].displaced);
+	return fake_vendor.made_on_device - before;
+}
+
+/* Ends one of several allocations, and what is kept. */
+static void end_beside(struct spill_chunked *of)
+{
+	spill_mover_lock();
+	spill_exchange_drop();
+	spill_mover_unlock();
+	spill_ledger_end(spill_ledger_take(of->base.ptr));
+	spill_placement_release(&of->base, false);
+}
+
+/* On a full device the driver takes long to make memory again that was just released (docs/measurements.md). */
+TEST(memory_of_its_size_is_waited_for)
+{
+	struct spill_chunked *large = make(4 * CHUNK, CHUNK),
+	                     *small = make(8 * FAKE_SMALL_UNIT, FAKE_SMALL_UNIT);
+	struct part kept[8], both[4] = {{large, 2}, {large, 0}, {large, 3}, {large, 1}};
+	assert_true(change_sides(large, (unsigned[]){0, 1}, 2, NULL));
+	large->chunks[0].displaced = large->chunks[1].displaced = false;
+	for (unsigned i = 0; i < 8; i++)
+		kept[i] = (struct part){small, i};
+	assert_int_equal(made_in_exchange(kept, 8, 2 * CHUNK), 0);
+	assert_int_equal(spill_exchange_kept(), 2 * CHUNK);
+	fake_vendor.device_free = 0;
+	assert_int_equal(made_in_exchange(both, 4, 2 * CHUNK), 0);
+	assert_int_equal(spill_exchange_kept(), 2 * CHUNK);
+	end_beside(small);
+	on_host(large);
+	end(large);
+}
+
+/* Nobody leaves memory of the middle size. It is made of small pieces, because the large one is wanted. */
+TEST(memory_is_made_of_what_nobody_wants)
+{
+	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2),
+	                     *small = make(CHUNK, FAKE_SMALL_UNIT);
+	const struct part leave[] = {{large, 0}, {small, 0}, {small, 1}, {small, 2}, {small, 3}};
+	const struct part come[] = {{middle, 0}, {large, 0}};
+	assert_true(change_sides(middle, (unsigned[]){0}, 1, NULL));
+	assert_int_equal(made_in_exchange(leave, 5, 2 * CHUNK), 0);
+	assert_int_equal(spill_exchange_kept(), 2 * CHUNK);
+	fake_vendor.device_free = 0;
+	middle->chunks[0].displaced = large->chunks[0].displaced = false;
+	assert_int_equal(made_in_exchange(come, 2, 2 * CHUNK), 1);
+	assert_int_equal(spill_exchange_kept(), CHUNK / 2);
+	assert_int_equal(fake_vendor.device_free, 0);
+	end_beside(small);
+	end_beside(middle);
+	assert_int_equal(on_host(large), 0);
+	end(large);
+}
+
+/*
+ * Two leave, and one of another size comes: it is made. Then a part of what is left over stays free, so that the next
+ * one is not made of memory that was given back just now. What fits is taken over all the same.
+ */
+TEST(room_is_left_for_what_must_be_made)
+{
+	struct spill_chunked *large = make(4 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
+	const struct part other[] = {{large, 0}, {large, 1}, {middle, 0}}, same[] = {{large, 2}, {large, 0}};
+	assert_true(change_sides(middle, (unsigned[]){0, 1}, 2, NULL));
+	fake_vendor.device_free = 0;
+	middle->chunks[0].displaced = false;
+	assert_int_equal(made_in_exchange(other, 3, 2 * CHUNK), 1);
+	assert_int_equal(spill_exchange_kept() + fake_vendor.device_free, 2 * CHUNK - CHUNK / 2);
+	assert_true(fake_vendor.device_free >= CHUNK / 2);
+	large->chunks[0].displaced = large->chunks[2].displaced = false;
+	assert_int_equal(made_in_exchange(same, 2, 2 * CHUNK), 0);
+	end_beside(middle);
+	on_host(large);
+	end(large);
 }
 
 TEST(whatever_fails_nothing_is_lost)
