@@ -99,6 +99,39 @@ def keep(done, log, chain):
         shutil.copy(log, folder / f"{name}.jsonl")
 
 
+class Started:
+    """A command that runs, and waits behind its imports for `finish` if it asks (tests/gpu/job_times.py, wait_for_turn)."""
+
+    def __init__(self, command, chain, **variables):
+        self.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        self.command, self.chain, self.log = command, chain, pathlib.Path(self.folder.name) / "log.jsonl"
+        pipe = pathlib.Path(self.folder.name) / "turn"
+        os.mkfifo(pipe)
+        self.turn = os.open(pipe, os.O_RDWR)  # no reader has to be there
+        variables = environment(pathlib.Path(self.folder.name), self.log, chain, JOB_TURN=pipe, **variables)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables)
+
+    def finish(self, timeout):
+        os.write(self.turn, b"go\n")
+        try:
+            status, text = None, self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status, text = 124, self.process.communicate()
+        done = subprocess.CompletedProcess(self.command, self.process.returncode if status is None else status, *text)
+        keep(done, self.log, self.chain)
+        run = Run(done, self.log)
+        self.drop()
+        return run
+
+    def drop(self):
+        """Ends it, finished or not."""
+        self.process.kill()
+        self.process.communicate()
+        os.close(self.turn)
+        self.folder.cleanup()
+
+
 class Bench:
     """Runs programs on the GPU, or on a simulated one of `vram`; libspill is preloaded where a chain is named."""
 
@@ -111,19 +144,31 @@ class Bench:
     def program(self, name, *arguments):
         return [str(BUILD / "tests/bench" / name), str(self.kernels), *(str(argument) for argument in arguments)]
 
-    def run(self, command, *, chain=None, vram="2GiB", timeout=300, **variables):
+    def start(self, command, *, chain=None, vram="2GiB", **variables):
         if not self.gpu:
             command = [str(TOP / "scripts/sim"), "--vram", vram, "--", *command]
-        with tempfile.TemporaryDirectory() as folder:
-            log = pathlib.Path(folder) / "log.jsonl"
-            variables = environment(folder, log, chain, **variables)
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=timeout, check=False)
-            except subprocess.TimeoutExpired as late:
-                text = [(part or b"").decode(errors="replace") for part in (late.stdout, late.stderr)]
-                done = subprocess.CompletedProcess(command, 124, *text)
-            keep(done, log, chain)
-            return Run(done, log)
+        return Started(command, chain, **variables)
+
+    def run(self, command, *, timeout=300, **options):
+        return self.start(command, **options).finish(timeout)
+
+    def in_turn(self, asked, timeout):
+        """
+        `asked`: command and options of `start`, for each run. Yields the runs, one after another. While one runs the next one
+        starts, and waits behind its imports.
+        """
+        following = None
+        try:
+            for number, (command, options) in enumerate(asked):
+                now = following or self.start(command, **options)
+                following = None
+                if number + 1 < len(asked):
+                    command, options = asked[number + 1]
+                    following = self.start(command, **options)
+                yield now.finish(timeout)
+        finally:
+            if following:
+                following.drop()
 
 
 def used(command):

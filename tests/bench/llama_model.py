@@ -1,28 +1,34 @@
 """
-Writes a model for llama.cpp: 7 B parameters of random weights in Q8_0 (7.04 GiB), and words that mean nothing.
+Writes a model for llama.cpp: random weights in Q8_0, about 7 B, and words that mean nothing.
 
-usage: llama_model.py GGUF_PY FILE    GGUF_PY: the folder gguf-py of a llama.cpp tree; its writer needs numpy
+usage: llama_model.py GGUF_PY FILE dense|experts    GGUF_PY: the folder gguf-py of a llama.cpp tree; its writer needs numpy
+
+dense: 7.04 GiB, all read for each token. experts: 7.3 GiB, of which a token reads 4 of 32 experts a layer.
 """
 import array
+import math
 import random
 import struct
 import sys
 
-GGUF_PY, FILE = sys.argv[1:]
+GGUF_PY, FILE, KIND = sys.argv[1:]
 sys.dont_write_bytecode = True
 sys.path.insert(0, GGUF_PY)
 import gguf  # noqa: E402
 import numpy  # noqa: E402
 
-WIDTH, HIDDEN, LAYERS, HEADS, KEY_HEADS, WORDS = 4096, 14336, 32, 32, 8, 32000
+WIDTH, HEADS, KEY_HEADS, WORDS = 4096, 32, 8, 32000
+LAYERS, HIDDEN, EXPERTS, USED = {"dense": (32, 14336, 0, 0), "experts": (16, 1024, 32, 4)}[KIND]
 CONTEXT = 32768
 VALUES, BLOCK = 32, 34  # values and bytes of a block of Q8_0: a scale of half precision, then a byte for each value
 SCALE = struct.pack("<e", 0.0003)  # so small that no product overflows
 BLOCKS = 65536  # different ones; they repeat
 KEYS = WIDTH * KEY_HEADS // HEADS
-LAYER = {"attn_q": (WIDTH, WIDTH), "attn_k": (KEYS, WIDTH), "attn_v": (KEYS, WIDTH), "attn_output": (WIDTH, WIDTH),
-         "ffn_gate": (HIDDEN, WIDTH), "ffn_up": (HIDDEN, WIDTH), "ffn_down": (WIDTH, HIDDEN)}
-LARGEST = max(rows * columns for rows, columns in (*LAYER.values(), (WORDS, WIDTH))) // VALUES
+INNER = {"ffn_gate": (HIDDEN, WIDTH), "ffn_up": (HIDDEN, WIDTH), "ffn_down": (WIDTH, HIDDEN)}
+if EXPERTS:
+    INNER = {f"{name}_exps": (EXPERTS, *shape) for name, shape in INNER.items()}
+LAYER = {"attn_q": (WIDTH, WIDTH), "attn_k": (KEYS, WIDTH), "attn_v": (KEYS, WIDTH), "attn_output": (WIDTH, WIDTH), **INNER}
+LARGEST = max(math.prod(shape) for shape in (*LAYER.values(), (WORDS, WIDTH))) // VALUES
 
 
 def random_blocks():
@@ -41,15 +47,20 @@ class Model:
         self.blocks = numpy.frombuffer(random_blocks(), dtype=numpy.uint8)
         self.ones = numpy.frombuffer(array.array("f", [1.0]) * WIDTH, dtype=numpy.float32)
 
-    def weights(self, name, rows, columns):
+    def weights(self, name, *shape):
         start = self.count * 4099 % BLOCKS * BLOCK
-        row = columns // VALUES * BLOCK
-        tensor = self.blocks[start:start + rows * row].reshape(rows, row)
+        shape = (*shape[:-1], shape[-1] // VALUES * BLOCK)
+        tensor = self.blocks[start:start + math.prod(shape)].reshape(shape)
         self.writer.add_tensor(f"{name}.weight", tensor, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
         self.count += 1
 
     def norm(self, name):
         self.writer.add_tensor(f"{name}.weight", self.ones)
+
+    def router(self, name):
+        """What chooses the experts of a token: so different for each that tokens choose different ones."""
+        chances = numpy.random.default_rng(self.count).standard_normal((EXPERTS, WIDTH), dtype=numpy.float32)
+        self.writer.add_tensor(f"{name}.weight", chances)
 
 
 def describe_words(writer):
@@ -71,6 +82,9 @@ def describe(writer):
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(LAYERS)
     writer.add_feed_forward_length(HIDDEN)
+    if EXPERTS:
+        writer.add_expert_count(EXPERTS)
+        writer.add_expert_used_count(USED)
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KEY_HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
@@ -90,6 +104,8 @@ def main():
     for layer in range(LAYERS):
         model.norm(f"blk.{layer}.attn_norm")
         model.norm(f"blk.{layer}.ffn_norm")
+        if EXPERTS:
+            model.router(f"blk.{layer}.ffn_gate_inp")
         for name, shape in LAYER.items():
             model.weights(f"blk.{layer}.{name}", *shape)
     writer.write_header_to_file()

@@ -13,14 +13,16 @@ import tempfile
 
 from benchlib import BUILD, LEFT, MOVING, TOP, Bench, hog, host_memory, spread, table
 
-# By word of the command line: the head of the column, and the arguments of llama-bench.
+# By word of the command line: the head of the column, the model (llama_model.py), and the arguments of llama-bench.
 COLUMNS = {
-    "pp512": ("prompt of 512", "-fa 1 -p 512 -n 0 -r 5"),
-    "tg64": ("64 tokens", "-fa 1 -p 0 -n 64 -r 3"),
-    "pp4096": ("prompt of 4,096, ubatch 2,048", "-fa 1 -p 4096 -n 0 -b 2048 -ub 2048 -r 4"),
-    "tg16-deep": ("16 tokens at depth 16,384", "-fa 1 -p 0 -n 16 -d 16384 -b 2048 -ub 512 -r 2"),
-    "pp2048-deep": ("prompt of 2,048 at depth 16,384, ubatch 2,048, no flash attention",
+    "pp512": ("prompt of 512", "dense", "-fa 1 -p 512 -n 0 -r 5"),
+    "tg64": ("64 tokens", "dense", "-fa 1 -p 0 -n 64 -r 3"),
+    "pp4096": ("prompt of 4,096, ubatch 2,048", "dense", "-fa 1 -p 4096 -n 0 -b 2048 -ub 2048 -r 4"),
+    "tg16-deep": ("16 tokens at depth 16,384", "dense", "-fa 1 -p 0 -n 16 -d 16384 -b 2048 -ub 512 -r 2"),
+    "pp2048-deep": ("prompt of 2,048 at depth 16,384, ubatch 2,048, no flash attention", "dense",
                     "-fa 0 -p 2048 -n 0 -d 16384 -b 2048 -ub 2048 -r 1"),
+    "tg64-experts": ("64 tokens, mixture of experts", "experts", "-fa 1 -p 0 -n 64 -r 3"),
+    "pp2048-experts": ("prompt of 2,048, mixture of experts, ubatch 2,048", "experts", "-fa 1 -p 2048 -n 0 -b 2048 -ub 2048 -r 4"),
 }
 ALWAYS = ("-ngl", "99", "-mmp", "0", "-o", "json")
 RESIDENT, FOLLOW = "enough memory", ("off", "on", "auto")
@@ -64,8 +66,8 @@ def failure(run):
         return "no figures"
 
 
-def make_model(gguf_py, path):
-    program = [sys.executable, str(TOP / "tests/bench/llama_model.py"), gguf_py, str(path)]
+def make_model(gguf_py, path, kind="dense"):
+    program = [sys.executable, str(TOP / "tests/bench/llama_model.py"), gguf_py, str(path), kind]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"bench: the model could not be made with the writer of {gguf_py}:\n{done.stderr.strip()[-2000:]}")
@@ -78,22 +80,23 @@ class Llama:
         self.bench, self.program = bench, program
         self.speeds = {column: {way: Speeds() for way in (RESIDENT, *FOLLOW)} for column in columns}
 
-    def turn(self, model, pressure):
-        """Each column in each way, once. `pressure` makes a context in which memory is short."""
+    def turn(self, models, pressure):
+        """Each column in each way, once. `models`: their files by kind. `pressure` makes a context in which memory is short."""
         for column in self.speeds:
-            self.run(model, column, RESIDENT)
+            self.run(models, column, RESIDENT)
         with pressure() as taken:
             if taken:
                 print(f"another process holds the rest by plain allocations; {taken.said}", flush=True)
             for column in self.speeds:
                 for way in FOLLOW:
-                    self.run(model, column, way, chain=MOVING, SPILL_MOVABLE_FOLLOW=way)
+                    self.run(models, column, way, chain=MOVING, SPILL_MOVABLE_FOLLOW=way)
 
-    def run(self, model, column, way, **options):
+    def run(self, models, column, way, **options):
         speeds = self.speeds[column][way]
         if speeds.failure:
             return
-        command = [self.program, "-m", str(model), *ALWAYS, *COLUMNS[column][1].split()]
+        _, kind, arguments = COLUMNS[column]
+        command = [self.program, "-m", str(models[kind]), *ALWAYS, *arguments.split()]
         run = self.bench.run(command, timeout=LONGEST, **MACHINE, **options)
         speeds.add(run)
         print(f"  {column}, {way}: {speeds}", flush=True)
@@ -146,12 +149,13 @@ def main(words, simulated=False, rounds=1, leave_mib=LEFT):
         sys.exit("bench: --llama needs tests/gpu/gpu_hog; build it where the CUDA Toolkit is")
     llama = Llama(bench, program, columns)
     with tempfile.TemporaryDirectory() as folder:
-        model = pathlib.Path(folder) / "model.gguf"
-        make_model(gguf_py, model)
+        models = {kind: pathlib.Path(folder) / f"{kind}.gguf" for kind in {COLUMNS[column][1] for column in columns}}
+        for kind, model in models.items():
+            make_model(gguf_py, model, kind)
         print(f"llama-bench, tokens per second, on {bench.gpu or 'the SIMULATED GPU (figures say nothing)'}; median of all "
               f"repetitions (least to most); turns: {rounds}; {host_memory()}", flush=True)
         for _ in range(rounds):
-            llama.turn(model, (lambda: hog(leave_mib)) if bench.gpu else contextlib.nullcontext)
+            llama.turn(models, (lambda: hog(leave_mib)) if bench.gpu else contextlib.nullcontext)
     print()
     llama.table()
     sys.exit("bench: not all runs have figures" if llama.failed() else 0)

@@ -20,14 +20,14 @@ from table_llama import FOLLOW, MACHINE, RESIDENT, make_model, wanted
 
 PORT, CLIENTS, PROMPT, TOKENS, LONG = 18080, 4, 200, 24, 160
 LATER = 50  # tokens after which the speed of a long answer counts
-SERVER = ("-ngl", "99", "-c", "16384", "-np", str(CLIENTS), "--no-mmap", "--no-warmup", "--host", "127.0.0.1", "--port", str(PORT))
+SERVER = ("-ngl", "99", "-c", "16384", "-np", str(CLIENTS), "--no-mmap", "--no-warmup", "--cache-ram", "0", "--host", "127.0.0.1", "--port", str(PORT))
 STARTS = 120  # seconds
 NO_BYTES = [[word, False] for word in range(3, 259)]  # words of single bytes (llama_model.py) are no text together
 
 
-def ask(client, tokens):
+def ask(client, tokens, length=PROMPT):
     """The answer's numbers, and when each came. Without sampling, so that answers can be compared."""
-    prompt = [300 + (client * 7919 + i * 104729) % 31000 for i in range(PROMPT)]
+    prompt = [300 + (client * 7919 + i * 104729) % 31000 for i in range(length)]
     body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "top_k": 1, "seed": 1, "ignore_eos": True, "stream": True,
             "return_tokens": True, "cache_prompt": False, "logit_bias": NO_BYTES}
     request = urllib.request.Request(f"http://127.0.0.1:{PORT}/completion", json.dumps(body).encode(),
@@ -41,6 +41,16 @@ def ask(client, tokens):
     if len(found) != tokens:
         raise ValueError(f"{len(found)} tokens of {tokens}: {line[:300]}")
     return found, times
+
+
+def busy(chance, seconds):
+    """All clients ask at once, for questions and answers of random length, so long. Returns how many tokens came."""
+    until, count = time.monotonic() + seconds, 0
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        while time.monotonic() < until:
+            asked = [(chance.randrange(1000), chance.randrange(4, 3 * TOKENS), chance.randrange(16, 8 * PROMPT)) for _ in range(CLIENTS)]
+            count += sum(len(tokens) for tokens, _ in pool.map(lambda one: ask(*one), asked))
+    return count
 
 
 def speed(times, first=0):

@@ -14,6 +14,7 @@ import benchlib  # noqa: E402
 import table_decode  # noqa: E402
 import table_follow  # noqa: E402
 import table_llama  # noqa: E402
+import table_programs  # noqa: E402
 import table_ranks  # noqa: E402
 
 STAND_IN = TOP / "tests/bench/stand_in"
@@ -70,15 +71,109 @@ class FollowedRuns(unittest.TestCase):
         self.assertEqual(self.measured([], [], 124, enough).cells(), ("", "", "", "0", "0", "", "cut off; none"))
 
 
-class LlamaModel(unittest.TestCase):
-    """What llama_model.py tells the writer; the writer is a stand-in that keeps no weights."""
+JOB = """
+import sys
+sys.path.insert(0, {gpu!r})
+import job_times
+with open({file!r}, "a") as file:
+    print("imported", {name!r}, file=file, flush=True)
+    job_times.wait_for_turn()
+    print("works", {name!r}, file=file)
+"""
 
+
+class Turns(unittest.TestCase):
+    """The next run starts while one runs, and does its work behind it."""
+
+    def turns(self, folder, names):
+        self.file = pathlib.Path(folder, "file")
+        bench = table_programs.Bench.__new__(table_programs.Bench)
+        bench.gpu = "none: these jobs use no device"
+        codes = [JOB.format(gpu=str(TOP / "tests/gpu"), file=str(self.file), name=name) for name in names]
+        return bench.in_turn([([sys.executable, "-c", code], {}) for code in codes], 60)
+
+    def lines(self, word):
+        return [line.split()[1] for line in self.file.read_text(encoding="utf-8").splitlines() if line.startswith(word)]
+
+    def test_work_is_in_turn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for run, seen in zip(self.turns(folder, "abc"), ("a", "ab", "abc")):
+                self.assertEqual((run.status, run.stderr), (0, ""))
+                self.assertEqual("".join(self.lines("works")), seen)
+            self.assertEqual(sorted(self.lines("imported")), ["a", "b", "c"])
+
+    def test_who_is_not_wanted_any_more_ends(self):
+        with tempfile.TemporaryDirectory() as folder:
+            turns = self.turns(folder, "ab")
+            next(turns)
+            turns.close()
+            self.assertEqual(self.lines("works"), ["a"])
+
+    def test_a_run_that_takes_too_long_is_cut_off(self):
+        bench = table_programs.Bench.__new__(table_programs.Bench)
+        bench.gpu = "none"
+        run = bench.run(["sh", "-c", "echo so far; exec sleep 60"], timeout=1)
+        self.assertEqual((run.status, run.stdout), (124, "so far\n"))
+
+
+class Programs(unittest.TestCase):
+    def run_of(self, *times):
+        text = "".join(f"step {i} {ms}\n" for i, ms in enumerate(times))
+        return table_follow.Measured(benchlib.Run(subprocess.CompletedProcess([], 0, "a\n", text), TOP / "no-such-log"))
+
+    def test_auto_is_judged_by_the_better_of_the_others(self):
+        ways = {"off": self.run_of(1, 1, 1, 40), "auto": self.run_of(1, 1, 1, 44), "on": self.run_of(1, 1, 1, 80)}
+        self.assertEqual(table_programs.against_best(ways), "1.10 of `off`")
+        self.assertEqual(table_programs.against_best(ways | {"auto": self.run_of()}), "")
+
+    def test_the_first_steps_are_told(self):
+        self.assertEqual(table_programs.start_ratio(self.run_of(30, 90, 20, 10, 10)), "9.0")
+        self.assertEqual(table_programs.start_ratio(self.run_of(30)), "")
+
+    def test_each_job_knows_its_name(self):
+        text = (TOP / "tests/gpu/program_job.py").read_text(encoding="utf-8")
+        for name, (_, script, arguments, _) in table_programs.PROGRAMS.items():
+            self.assertTrue((TOP / "tests/gpu" / script).exists(), name)
+            self.assertTrue(script != "program_job.py" or f'    "{arguments[0]}": lambda: ' in text, name)
+
+    def test_an_unknown_name(self):
+        done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--programs", "nothing"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("bench: --programs has no nothing: decode-1, ", done.stderr)
+
+
+def told_model(kind):
+    """What llama_model.py tells the writer; the writer is a stand-in that keeps no weights."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "model.gguf")
+        table_llama.make_model(str(STAND_IN / "gguf-py"), path, kind)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+class ExpertsModel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "model.gguf")
-            table_llama.make_model(str(STAND_IN / "gguf-py"), path)
-            cls.model = json.loads(path.read_text(encoding="utf-8"))
+        cls.model = told_model("experts")
+
+    def test_a_token_reads_an_eighth_of_the_experts(self):
+        keys = self.model["keys"]
+        self.assertEqual((keys["expert_count"], keys["expert_used_count"], keys["block_count"]), (32, 4, 16))
+
+    def test_experts_are_in_one_tensor_a_layer(self):
+        tensors = self.model["tensors"]
+        self.assertEqual(len(tensors), 3 + 16 * 10)
+        self.assertEqual(tensors["blk.15.ffn_down_exps.weight"]["shape"], [32, 4096, 1024 // 32 * 34])
+        self.assertEqual(tensors["blk.0.ffn_gate_inp.weight"], {"shape": [32, 4096], "bytes": 32 * 4096 * 4, "type": None,
+                                                                "scales": None})
+        on_device = sum(tensor["bytes"] for name, tensor in tensors.items() if name != "token_embd.weight")
+        self.assertEqual(f"{on_device / (1 << 30):.2f}", "7.18")
+
+
+class LlamaModel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = told_model("dense")
 
     def test_it_is_the_7b_model_of_the_measurements(self):
         tensors = self.model["tensors"]
@@ -157,7 +252,7 @@ class LlamaColumns(unittest.TestCase):
     def test_they_are_documented(self):
         lines = (TOP / "docs/measurements.md").read_text(encoding="utf-8").splitlines()
         at = lines.index("| column | arguments of llama-bench |") + 2
-        rows = [f"| `{name}` | `{arguments}` |" for name, (_, arguments) in table_llama.COLUMNS.items()]
+        rows = [f"| `{name}` | `{arguments}` |" for name, (_, _, arguments) in table_llama.COLUMNS.items()]
         self.assertEqual(lines[at:at + len(rows) + 1], [*rows, ""])
 
 
@@ -180,7 +275,7 @@ class LlamaTurn(unittest.TestCase):
 
         llama = table_llama.Llama(Bench(), "llama-bench", ["tg64", "pp2048-deep"])
         with contextlib.redirect_stdout(None):
-            llama.turn("model", pressure)
+            llama.turn({"dense": "model"}, pressure)
         short = [(attention, benchlib.MOVING, way) for attention in ("1", "0") for way in ("off", "on", "auto")]
         self.assertEqual(seen, [("1", None, None), ("0", None, None), "memory is taken", *short, "and given back"])
         self.assertNotIn("managed", benchlib.MOVING)

@@ -14,7 +14,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("XLA_FLAGS", "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0")
 import jax  # noqa: E402
 from jax import numpy  # noqa: E402
-from job_times import tell_step, tell_times  # noqa: E402
+from job_times import tell_step, tell_times, wait_for_turn  # noqa: E402
 
 batch, steps = int(sys.argv[1]), int(sys.argv[2])
 LAYERS, WIDTH, RATE, MOMENTUM = 32, 5120, 1e-3, 0.9
@@ -37,6 +37,7 @@ def step(weights, moments, x, y):
     return [weight - RATE * moment for weight, moment in zip(weights, moments)], moments, loss
 
 
+wait_for_turn()
 if jax.default_backend() != "gpu":
     sys.exit("jax_train_job.py: JAX sees no GPU")
 keys = jax.random.split(jax.random.key(20261123), LAYERS + 2)

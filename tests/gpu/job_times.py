@@ -1,6 +1,16 @@
 """What jobs tell of their steps, on standard error. For any framework: nothing else is imported."""
+import os
 import statistics
 import sys
+
+
+def wait_for_turn():
+    """Behind the imports, before the first use of the GPU: another job may be measured (scripts/bench --programs)."""
+    pipe = os.environ.pop("JOB_TURN", None)
+    if pipe:
+        with open(pipe, encoding="utf-8") as turn:
+            if not turn.readline():
+                sys.exit("who measures has ended")
 
 
 def tell_step(number, milliseconds):

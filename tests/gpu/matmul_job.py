@@ -7,6 +7,7 @@ needs does not depend on BATCH.
 """
 import sys
 
+from job_times import wait_for_turn
 from torch_model import deterministic, run_steps, torch
 
 batch, steps = int(sys.argv[1]), int(sys.argv[2])
@@ -14,6 +15,7 @@ WIDTH, COUNT, MOST = 8192, 64, 4096
 if batch > MOST:
     sys.exit(__doc__)
 
+wait_for_turn()
 deterministic()
 options = {"device": "cuda", "dtype": torch.float16}
 # One by one, each larger than what PyTorch puts together (10 MiB), so it asks for a segment for each. Scaled such that a product

@@ -8,12 +8,13 @@ lines (ms a step without the first, its least and most, peak in MiB by PyTorch's
 import sys
 import time
 
-from job_times import tell_step, tell_times
+from job_times import tell_step, tell_times, wait_for_turn
 from torch_model import functional, model, peak_mib, torch, wait
 
 batch, steps = int(sys.argv[1]), int(sys.argv[2])
 LENGTH, WORDS = 512, 4096
 
+wait_for_turn()
 net = model(layers=24, width=2048, heads=16, words=WORDS)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 tokens = torch.randint(WORDS, (batch, LENGTH + 1), device="cuda")

@@ -9,6 +9,7 @@ Standard error: see run_steps.
 """
 import sys
 
+from job_times import wait_for_turn
 from torch_model import deterministic, functional, nn, run_steps, torch
 
 steps = int(sys.argv[1])
@@ -59,6 +60,7 @@ class UNet(nn.Module):
         return self.leave(x)
 
 
+wait_for_turn()
 deterministic()
 torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 torch.set_default_dtype(torch.bfloat16)
