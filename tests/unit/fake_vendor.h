@@ -59,7 +59,7 @@ struct fake_vendor {
 	/* What was called. */
 	unsigned broken; /* what no vendor would forgive */
 	unsigned copies, waits, waits_failed, queries, marks;
-	unsigned made_on_device; /* physical memory */
+	unsigned made_on_device;    /* physical memory */
 	const void *marked_context; /* of the last mark */
 	unsigned most_under_way;    /* copies, at an unmapping */
 	uint64_t prefetched, copied_bytes;
