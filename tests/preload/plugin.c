@@ -3,8 +3,11 @@
 
 #include "cudart_api.h"
 
+#ifndef COUNT
 #define COUNT 5
-#define BYTES ((size_t)4 << 20)
+#define MIB 4
+#endif
+#define BYTES ((size_t)MIB << 20)
 
 __attribute__((visibility("default"))) int plugin_run(void);
 

@@ -1,0 +1,83 @@
+/*
+ * What operations are made of, by a vendor's interface: api_driver.c is CUDA's driver, api_runtime.c
+ * the CUDA runtime and HIP. Functions return the vendor's error. NULL: the interface, or its
+ * simulation, has no such thing, and operations that need it are left out.
+ */
+#ifndef RANDOM_API_H
+#define RANDOM_API_H
+
+#include "random.h"
+
+enum kernel { KERNEL_FILL, KERNEL_ADD, KERNEL_COPY_WORDS, KERNELS };
+enum way { UPLOAD, DOWNLOAD, ON_DEVICE };
+
+struct api {
+	/* Makes the device's context with the kernels; it is current afterwards. */
+	int (*open)(int device, const char *kernels);
+	/* Ends it, with all that is in it. `how`: the calls that do so. */
+	int (*close)(int device, unsigned how);
+	int (*use)(int device);
+	/* Waits for the device's work, and gives back what its default pool and its graphs keep. */
+	int (*settle)(int device);
+	int (*trim)(int device); /* the same without waiting */
+	/* 0, or what of the thread's state is not as it was: 1 another device or context, 2 a last error
+	 * (which it clears), 4 the capture mode. */
+	unsigned (*changed)(int device, bool failed);
+	int (*set_peers)(int device, int other, bool on);
+
+	int (*stream_make)(void **stream);
+	int (*stream_end)(void *stream);
+	int (*wait)(void *stream);
+	int (*event_make)(void **event);
+	int (*event_end)(void *event);
+	int (*order)(void *event, void *before, void *after);
+
+	int (*pool_make)(int device, void **pool);
+	int (*pool_end)(void *pool);
+	int (*pool_trim)(void *pool);
+	int (*pool_keep)(void *pool, uint64_t bytes);
+
+	/* Of block->kind, ->bytes, ->pool. Sets ->address. */
+	int (*take)(struct block *block, void *stream);
+	int (*give)(struct block *block, void *stream, bool other);
+	bool kinds[CREATED + 1];
+	int (*prefetch)(const struct block *block, unsigned n, void *stream);
+
+	/* Kernels have words as parameters. `way` chooses among calls that do the same. */
+	int (*launch)(int device, enum kernel kernel, void *stream, void **parameters, unsigned way);
+	int (*set)(uint64_t address, unsigned char byte, uint64_t bytes, void *stream, unsigned way);
+	int (*copy)(uint64_t to, uint64_t from, uint64_t bytes, enum way how, void *stream, unsigned way);
+	int (*copy_now)(uint64_t to, uint64_t from, uint64_t bytes, enum way how, unsigned way);
+	int (*copy_peer)(uint64_t to, int to_device, uint64_t from, int from_device, uint64_t bytes,
+	                 void *stream);
+
+	int (*capture)(void *stream, bool relaxed);
+	int (*capture_end)(void *stream, void **graph);
+	int (*graph_make)(void **exec, void *graph);
+	int (*graph_drop)(void *graph);
+	int (*graph_launch)(void *exec, void *stream);
+	int (*graph_update)(void *exec, void *graph);
+	int (*graph_end)(void *exec);
+	int (*graph_trim)(int device);
+	/* Memory in the order of a stream, also of one that captures. */
+	int (*ordered)(uint64_t *address, uint64_t bytes, void *stream);
+	int (*ordered_free)(uint64_t address, void *stream);
+
+	int (*ask)(const struct block *block, uint64_t offset, uint64_t *figure);
+	int (*info)(uint64_t *free_bytes, uint64_t *total);
+	int (*nonsense)(unsigned n, void *stream, uint64_t *figure);
+	int (*export_block)(const struct block *block);
+	/* Makes an array of `rows` rows of 1024 bytes, writes it from `from` and reads it into `to`. */
+	int (*array)(uint64_t rows, const void *from, void *to);
+	/* Makes a context on the device and enters it. The earlier one is current again behind context_end. */
+	int (*context)(int device, void **context);
+	int (*context_end)(void *context);
+};
+
+extern const struct api api;
+extern __thread uint64_t api_calls;
+
+/* Counts a call. */
+#define CALL(call) (api_calls++, (int)(call))
+
+#endif

@@ -1,0 +1,437 @@
+/* The CUDA runtime, or with -DHIP AMD's HIP: the same functions under other names. A thread has a device, and no context. */
+#include "api.h"
+
+#include <string.h>
+
+#ifdef HIP
+#include "hip_api.h"
+#define RUNTIME(name) hip##name
+typedef hipModule_t library_handle;
+typedef hipFunction_t kernel_handle;
+#else
+#include "cudart_api.h"
+#define RUNTIME(name) cuda##name
+typedef cudaLibrary_t library_handle;
+typedef cudaKernel_t kernel_handle;
+#endif
+
+#define TRY(call) \
+	do { \
+		int tried = CALL(call); \
+		if (tried) \
+			return tried; \
+	} while (0)
+
+static library_handle libraries[DEVICES];
+static kernel_handle functions[DEVICES][KERNELS];
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+#ifdef HIP
+static int load(int device, const char *path)
+{
+	return CALL(hipModuleLoad(&libraries[device], path));
+}
+
+static int get_kernel(int device, const char *name, kernel_handle *kernel)
+{
+	return CALL(hipModuleGetFunction(kernel, libraries[device], name));
+}
+#else
+static int load(int device, const char *path)
+{
+	return CALL(cudaLibraryLoadFromFile(&libraries[device], path, NULL, NULL, 0, NULL, NULL, 0));
+}
+
+static int get_kernel(int device, const char *name, kernel_handle *kernel)
+{
+	return CALL(cudaLibraryGetKernel(kernel, libraries[device], name));
+}
+#endif
+
+static int runtime_open(int device, const char *kernels)
+{
+	static const char *const names[KERNELS] = {"fill", "add", "copy"};
+
+	TRY(RUNTIME(SetDevice)(device));
+	TRY(RUNTIME(Free)(NULL));
+	int error = load(device, kernels);
+	for (unsigned i = 0; i < KERNELS && !error; i++)
+		error = get_kernel(device, names[i], &functions[device][i]);
+	return error;
+}
+
+static int runtime_close(int device, unsigned how)
+{
+	(void)how;
+	TRY(RUNTIME(SetDevice)(device));
+	return CALL(RUNTIME(DeviceReset)());
+}
+
+static int runtime_trim(int device)
+{
+	RUNTIME(MemPool_t) pool;
+
+	TRY(RUNTIME(DeviceGetDefaultMemPool)(&pool, device));
+	TRY(RUNTIME(MemPoolTrimTo)(pool, 0));
+#ifdef HIP
+	return 0; /* ROCm's function has come with graphs that have memory, which HIP of these programs has not */
+#else
+	return CALL(cudaDeviceGraphMemTrim(device));
+#endif
+}
+
+static int runtime_settle(int device)
+{
+	TRY(RUNTIME(DeviceSynchronize)());
+	return runtime_trim(device);
+}
+
+static int runtime_use(int device)
+{
+	return CALL(RUNTIME(SetDevice)(device));
+}
+
+static unsigned runtime_changed(int device, bool failed)
+{
+	int current = -1;
+	unsigned changed = 0;
+
+	if (CALL(RUNTIME(GetLastError)()) && !failed)
+		changed |= 2;
+	if (CALL(RUNTIME(GetDevice)(&current)) || current != device)
+		changed |= 1;
+	return changed;
+}
+
+static int runtime_set_peers(int device, int other, bool on)
+{
+	(void)device;
+	return on ? CALL(RUNTIME(DeviceEnablePeerAccess)(other, 0))
+	          : CALL(RUNTIME(DeviceDisablePeerAccess)(other));
+}
+
+static int runtime_stream_make(void **stream)
+{
+	return CALL(RUNTIME(StreamCreateWithFlags)((RUNTIME(Stream_t) *)stream, 1 /* not blocking */));
+}
+
+static int runtime_stream_end(void *stream)
+{
+	return CALL(RUNTIME(StreamDestroy)(stream));
+}
+
+static int runtime_wait(void *stream)
+{
+	return CALL(RUNTIME(StreamSynchronize)(stream));
+}
+
+static int runtime_event_make(void **event)
+{
+	return CALL(RUNTIME(EventCreateWithFlags)((RUNTIME(Event_t) *)event, 2 /* without times */));
+}
+
+static int runtime_event_end(void *event)
+{
+	return CALL(RUNTIME(EventDestroy)(event));
+}
+
+static int runtime_order(void *event, void *before, void *after)
+{
+	TRY(RUNTIME(EventRecord)(event, before));
+	return CALL(RUNTIME(StreamWaitEvent)(after, event, 0));
+}
+
+static int runtime_pool_make(int device, void **pool)
+{
+	const struct RUNTIME(MemPoolProps) wanted = {.allocType = RUNTIME(MemAllocationTypePinned),
+	                                             .location = {RUNTIME(MemLocationTypeDevice), device}};
+
+	return CALL(RUNTIME(MemPoolCreate)((RUNTIME(MemPool_t) *)pool, &wanted));
+}
+
+static int runtime_pool_end(void *pool)
+{
+	return CALL(RUNTIME(MemPoolDestroy)(pool));
+}
+
+static int runtime_pool_trim(void *pool)
+{
+	return CALL(RUNTIME(MemPoolTrimTo)(pool, 0));
+}
+
+static int runtime_pool_keep(void *pool, uint64_t bytes)
+{
+	return CALL(RUNTIME(MemPoolSetAttribute)(pool, RUNTIME(MemPoolAttrReleaseThreshold), &bytes));
+}
+
+static int runtime_ordered(uint64_t *address, uint64_t bytes, void *stream)
+{
+	void *made = NULL;
+	int error = CALL(RUNTIME(MallocAsync)(&made, bytes, stream));
+
+	*address = (uintptr_t)made;
+	return error;
+}
+
+static int runtime_ordered_free(uint64_t address, void *stream)
+{
+	return CALL(RUNTIME(FreeAsync)(pointer(address), stream));
+}
+
+static int take_pointer(struct block *block, void **made, void *stream)
+{
+	size_t width = block->bytes < 4096 ? block->bytes : 4096, pitch;
+
+	switch (block->kind) {
+	case PLAIN:
+		return CALL(RUNTIME(Malloc)(made, block->bytes));
+	case PITCHED: /* of so many whole rows that the block is in it */
+		return CALL(RUNTIME(MallocPitch)(made, &pitch, width, (block->bytes + width - 1) / width));
+	case MANAGED:
+		return CALL(RUNTIME(MallocManaged)(made, block->bytes, 1 /* for all streams */));
+	case PINNED:
+#ifdef HIP
+		return CALL(hipHostMalloc(made, block->bytes, hipHostMallocPortable | hipHostMallocMapped));
+#else
+		return CALL(cudaHostAlloc(made, block->bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+#endif
+	case POOLED:
+		return CALL(RUNTIME(MallocFromPoolAsync)(made, block->bytes, block->pool, stream));
+	default:
+		return CALL(RUNTIME(MallocAsync)(made, block->bytes, stream));
+	}
+}
+
+static int runtime_take(struct block *block, void *stream)
+{
+	void *made = NULL;
+
+	if (block->kind == REGISTERED)
+		return CALL(RUNTIME(HostRegister)(pointer(block->address), block->bytes, 1 /* portable */));
+	int error = take_pointer(block, &made, stream);
+	block->address = (uintptr_t)made;
+	return error;
+}
+
+static int runtime_give(struct block *block, void *stream, bool other)
+{
+	void *gone = pointer(block->address);
+
+	if (block->kind == REGISTERED)
+		return CALL(RUNTIME(HostUnregister)(gone));
+	if (block->kind == PINNED)
+#ifdef HIP
+		return CALL(hipHostFree(gone));
+#else
+		return CALL(cudaFreeHost(gone));
+#endif
+	bool in_order = (block->kind == ORDERED || block->kind == POOLED) != other;
+	return in_order ? CALL(RUNTIME(FreeAsync)(gone, stream)) : CALL(RUNTIME(Free)(gone));
+}
+
+static int runtime_prefetch(const struct block *block, unsigned n, void *stream)
+{
+#ifdef HIP
+	int where = n % 2 ? block->device : -1 /* the host */;
+	return CALL(hipMemPrefetchAsync(pointer(block->address), block->bytes, where, stream));
+#else
+	struct cudaMemLocation where = {n % 2 ? cudaMemLocationTypeDevice : cudaMemLocationTypeHost,
+	                                n % 2 ? block->device : 0};
+	return CALL(cudaMemPrefetchAsync(pointer(block->address), block->bytes, where, 0, stream));
+#endif
+}
+
+static int runtime_launch(int device, enum kernel kernel, void *stream, void **parameters, unsigned way)
+{
+	kernel_handle function = functions[device][kernel];
+
+	(void)way;
+#ifdef HIP
+	return CALL(hipModuleLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, stream, parameters, NULL));
+#else
+	return CALL(cudaLaunchKernel(function, (dim3){4, 1, 1}, (dim3){64, 1, 1}, parameters, 0, stream));
+#endif
+}
+
+static int runtime_set(uint64_t address, unsigned char byte, uint64_t bytes, void *stream, unsigned way)
+{
+	(void)way;
+	return CALL(RUNTIME(MemsetAsync)(pointer(address), byte, bytes, stream));
+}
+
+static enum RUNTIME(MemcpyKind) kind_of(enum way how, unsigned way)
+{
+	if (way % 2)
+		return RUNTIME(MemcpyDefault);
+	return how == UPLOAD     ? RUNTIME(MemcpyHostToDevice)
+	       : how == DOWNLOAD ? RUNTIME(MemcpyDeviceToHost)
+	                         : RUNTIME(MemcpyDeviceToDevice);
+}
+
+static int runtime_copy(uint64_t to, uint64_t from, uint64_t bytes, enum way how, void *stream, unsigned way)
+{
+	return CALL(RUNTIME(MemcpyAsync)(pointer(to), pointer(from), bytes, kind_of(how, way), stream));
+}
+
+static int runtime_copy_now(uint64_t to, uint64_t from, uint64_t bytes, enum way how, unsigned way)
+{
+	return CALL(RUNTIME(Memcpy)(pointer(to), pointer(from), bytes, kind_of(how, way)));
+}
+
+static int runtime_capture(void *stream, bool relaxed)
+{
+	return CALL(RUNTIME(StreamBeginCapture)(stream, relaxed ? RUNTIME(StreamCaptureModeRelaxed)
+	                                                        : RUNTIME(StreamCaptureModeThreadLocal)));
+}
+
+static int runtime_capture_end(void *stream, void **graph)
+{
+	return CALL(RUNTIME(StreamEndCapture)(stream, (RUNTIME(Graph_t) *)graph));
+}
+
+static int runtime_graph_make(void **exec, void *graph)
+{
+	return CALL(RUNTIME(GraphInstantiateWithFlags)((RUNTIME(GraphExec_t) *)exec, graph, 0));
+}
+
+static int runtime_graph_drop(void *graph)
+{
+	return CALL(RUNTIME(GraphDestroy)(graph));
+}
+
+static int runtime_graph_launch(void *exec, void *stream)
+{
+	return CALL(RUNTIME(GraphLaunch)(exec, stream));
+}
+
+static int runtime_graph_end(void *exec)
+{
+	return CALL(RUNTIME(GraphExecDestroy)(exec));
+}
+
+#ifdef HIP
+static int runtime_ask(const struct block *block, uint64_t offset, uint64_t *figure)
+{
+	hipDeviceptr_t start = NULL;
+	size_t size = 0;
+
+	if (block->kind != PLAIN && block->kind != ORDERED)
+		return 0;
+	TRY(hipMemGetAddressRange(&start, &size, pointer(block->address + offset)));
+	*figure = size * 2 + (start == pointer(block->address));
+	return 0;
+}
+#else
+static int runtime_ask(const struct block *block, uint64_t offset, uint64_t *figure)
+{
+	struct cudaPointerAttributes about = {0};
+
+	TRY(cudaPointerGetAttributes(&about, pointer(block->address + offset)));
+	*figure = (unsigned)about.type * 100 + (unsigned)about.device * 10 +
+	          (about.devicePointer != NULL) * 2 + (about.hostPointer != NULL);
+	return 0;
+}
+
+static int runtime_graph_trim(int device)
+{
+	return CALL(cudaDeviceGraphMemTrim(device));
+}
+#endif
+
+static int runtime_info(uint64_t *free_bytes, uint64_t *total)
+{
+	return CALL(RUNTIME(MemGetInfo)((size_t *)free_bytes, (size_t *)total));
+}
+
+static int runtime_nonsense(unsigned n, void *stream, uint64_t *figure)
+{
+	void *made = NULL;
+	size_t pitch = 1;
+	int error = 0;
+
+	switch (n % 9) {
+	case 0:
+		error = CALL(RUNTIME(Malloc)(&made, 0));
+		break;
+	case 1:
+		error = CALL(RUNTIME(Malloc)(NULL, 100));
+		break;
+	case 2:
+		error = CALL(RUNTIME(Malloc)(&made, (size_t)1 << 60));
+		break;
+	case 3:
+		error = CALL(RUNTIME(Free)(NULL));
+		break;
+	case 4:
+		error = CALL(RUNTIME(Free)(pointer(0x123456)));
+		break;
+	case 5:
+		error = CALL(RUNTIME(FreeAsync)(pointer(0x123456), stream));
+		break;
+	case 6:
+		error = CALL(RUNTIME(MallocPitch)(&made, &pitch, 0, 10));
+		break;
+	case 7:
+		error = CALL(RUNTIME(MallocAsync)(&made, 0, stream));
+		break;
+	default:
+		error = CALL(RUNTIME(SetDevice)(99));
+		break;
+	}
+	*figure = (made != NULL) + pitch;
+	return error;
+}
+
+static int runtime_export_block(const struct block *block)
+{
+	RUNTIME(IpcMemHandle_t) handle;
+
+	return CALL(RUNTIME(IpcGetMemHandle)(&handle, pointer(block->address)));
+}
+
+const struct api api = {
+    .open = runtime_open,
+    .close = runtime_close,
+    .use = runtime_use,
+    .settle = runtime_settle,
+    .trim = runtime_trim,
+    .changed = runtime_changed,
+    .set_peers = runtime_set_peers,
+    .stream_make = runtime_stream_make,
+    .stream_end = runtime_stream_end,
+    .wait = runtime_wait,
+    .event_make = runtime_event_make,
+    .event_end = runtime_event_end,
+    .order = runtime_order,
+    .pool_make = runtime_pool_make,
+    .pool_end = runtime_pool_end,
+    .pool_trim = runtime_pool_trim,
+    .pool_keep = runtime_pool_keep,
+    .take = runtime_take,
+    .give = runtime_give,
+    .kinds = {[PLAIN... POOLED] = true},
+    .prefetch = runtime_prefetch,
+    .launch = runtime_launch,
+    .set = runtime_set,
+    .copy = runtime_copy,
+    .copy_now = runtime_copy_now,
+    .capture = runtime_capture,
+    .capture_end = runtime_capture_end,
+    .graph_make = runtime_graph_make,
+    .graph_drop = runtime_graph_drop,
+    .graph_launch = runtime_graph_launch,
+    .graph_end = runtime_graph_end,
+#ifndef HIP
+    .graph_trim = runtime_graph_trim,
+#endif
+    .ordered = runtime_ordered,
+    .ordered_free = runtime_ordered_free,
+    .ask = runtime_ask,
+    .info = runtime_info,
+    .nonsense = runtime_nonsense,
+    .export_block = runtime_export_block,
+};

@@ -1,0 +1,145 @@
+/*
+ * Random programs: a list of operations, one a line, that threads carry out with memory of every kind.
+ *
+ *	THREAD OPERATION ARGUMENT…
+ *
+ * THREAD is a number. With `*` all threads wait for each other before and behind the line, and the
+ * first one carries it out. Threads share no block, stream or graph, so the result of a line does
+ * not depend on the others' speed. Arguments have no wrong values: an operation takes them modulo
+ * what there is. A line that finds nothing to do is left out (`-`). So a program stays one when
+ * lines are taken away.
+ *
+ * The bytes that each block should have are known (its shadow). A line prints what an address or the
+ * room on a device cannot change, so two runs can be compared line by line.
+ *
+ * operations.def is the table of operations, api.h what they are made of.
+ */
+#ifndef RANDOM_H
+#define RANDOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEVICES 2
+#define THREADS 8 /* at most */
+#define SLOTS 8   /* blocks of each thread */
+#define STREAMS 2 /* of each thread, on each device */
+#define GRAPHS 3  /* of each thread */
+#define ACTIONS 16
+#define ARGUMENTS 6
+#define LARGEST ((uint64_t)4 << 20) /* bytes of a block */
+#define GRANULE ((uint64_t)2 << 20) /* of cuMemCreate */
+
+enum kind { NONE, PLAIN, PITCHED, MANAGED, PINNED, REGISTERED, ORDERED, POOLED, CREATED };
+
+struct block {
+	enum kind kind;
+	int device;
+	unsigned stream; /* of its last work */
+	uint64_t address, bytes;
+	void *pool; /* POOLED */
+	unsigned char *shadow;
+};
+
+/* Work that changes blocks, on the device and in their shadows. Offsets and bytes are multiples of 8. */
+struct action {
+	enum { FILL, ADD, SET, COPY, KERNEL_COPY } what;
+	struct block *to, *from;
+	uint64_t offset, from_offset, bytes, value;
+};
+
+struct graph {
+	void *exec; /* NULL: there is none */
+	int device;
+	unsigned count;
+	struct action actions[ACTIONS];
+};
+
+struct worker {
+	unsigned index;
+	int device; /* its thread's current one */
+	struct block blocks[SLOTS];
+	struct graph graphs[GRAPHS];
+	void *streams[DEVICES][STREAMS], *event[DEVICES], *pool[DEVICES];
+	unsigned char *staging[DEVICES]; /* pinned, of LARGEST */
+	unsigned char *copy;             /* of LARGEST */
+	/* A capture: the stream that captures, and what it has until now. NULL: none. */
+	void *capturing;
+	struct graph captured;
+	uint64_t calls;
+};
+
+/* What became of a line. */
+struct outcome {
+	enum { DONE, LEFT_OUT, WRONG } how;
+	int error;
+	uint64_t figure; /* the same in each run; WRONG: the first byte that is */
+};
+
+struct operation {
+	const char *name;
+	unsigned weight; /* how often it is drawn */
+	/* One letter each: s slot, z bytes, o l a thousandth (of a block, of the rest of it), v value, t stream,
+	 * g graph, d device, n small number. */
+	const char *arguments;
+	bool alone; /* of a line with `*` */
+	/* Also while its thread captures. Others are left out then. Those of a line with `*` end the captures. */
+	bool captured;
+	struct outcome (*run)(struct worker *worker, const uint64_t *arguments);
+};
+
+struct line {
+	const struct operation *operation;
+	int thread; /* -1: all wait */
+	uint64_t arguments[ARGUMENTS];
+};
+
+struct program {
+	struct line *lines;
+	size_t count;
+	unsigned threads;
+};
+
+extern const struct operation operations[]; /* the last has no name */
+extern struct worker workers[THREADS];
+extern const char *kernels_path, *plugin_path;
+extern bool peers; /* each device reaches the other's memory */
+
+/* program.c. Both end the process with a message if they cannot. */
+struct program program_read(const char *path);
+void program_draw(uint64_t seed, size_t count, unsigned threads);
+
+/* block.c */
+#define DONE_WITH(error_, figure_) ((struct outcome){DONE, (error_), (figure_)})
+#define NOTHING_TO_DO ((struct outcome){.how = LEFT_OUT})
+void use_device(struct worker *worker, int device);
+/* Streams and memory of a worker on a device. Return the vendor's error. */
+int worker_open(struct worker *worker, int device);
+int worker_close(struct worker *worker, int device);
+int block_take(struct worker *worker, struct block *block, enum kind kind, uint64_t bytes, unsigned stream,
+               unsigned char value);
+/* Ends the graphs that use it, too. `other`: by the call for the other order, where there are two. */
+int block_give(struct worker *worker, struct block *block, bool other);
+/* Forgets it: its context ended. */
+void block_lose(struct block *block);
+/* Lets work on a stream of the block's device come behind all earlier work on the block. */
+int block_order(struct worker *worker, struct block *block, unsigned stream);
+
+/* work.c */
+int work_submit(struct worker *worker, const struct action *action, void *stream, int device, unsigned way);
+void work_apply(const struct action *action);
+/* Compares `bytes` of what a block should have with `found`. */
+struct outcome compare(const struct block *block, const unsigned char *found);
+
+/* graph.c */
+void graph_end(struct worker *worker, struct graph *graph);
+/* Ends the capture, without a graph. */
+void capture_drop(struct worker *worker);
+
+#define OPERATION(name, weight, arguments, alone, captured) \
+	struct outcome run_##name(struct worker *worker, const uint64_t *a);
+#include "operations.def"
+#undef OPERATION
+
+#endif
