@@ -41,10 +41,13 @@ static struct chunk_mapping mapping_of(const struct spill_backend *backend, int 
 	    .va = spill_chunked_address(move->chunked, move->index),
 	    .bytes = spill_move_chunk(move)->bytes,
 	    .users = {device},
+	    .user_count = 1,
 	    .handle = mapped_handle(spill_move_chunk(move)),
 	    .accessible = true,
 	};
-	mapping.user_count = 1 + spill_peer_devices(backend, device, mapping.users + 1);
+	/* Peer access is not for memory that the program maps itself: it gives access to that by range. */
+	if (!move->chunked->set)
+		mapping.user_count += spill_peer_devices(backend, device, mapping.users + 1);
 	return mapping;
 }
 
