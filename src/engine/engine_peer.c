@@ -100,8 +100,14 @@ static bool describe_pair(const struct spill_request *request, const struct spil
 	return backend->devices->current(&pair->user.device, &pair->user.context);
 }
 
+/*
+ * The program's call succeeded, so it sees no last error of the calls that we make for it. One of these
+ * fails if a range is freed meanwhile.
+ */
 static void add_pair(const struct spill_peer_pair *pair)
 {
+	const struct spill_vendor_last_error *last_error = pair->backend->last_error;
+	int before = last_error ? last_error->peek() : 0;
 	if (spill_peer_add(pair)) {
 		grant_existing(pair);
 		spill_vendor_pool_allow(pair->backend, pair->owner.device, pair->user.device);
@@ -109,6 +115,8 @@ static void add_pair(const struct spill_peer_pair *pair)
 		spill_note("peer",
 		           "too many pairs of peer devices: this access does not include spilled memory");
 	}
+	if (last_error && !before)
+		last_error->forget();
 }
 
 void spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user)
