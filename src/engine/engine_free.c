@@ -270,6 +270,9 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 		spill_exchange_forget(backend, context_end->device);
 		spill_host_chunks_forget(backend, context_end->device);
 		spill_deferred_drop(backend, context_end->device);
+		/* Managed memory that our pool keeps can be on the device. */
+		if (!spill_capture_any())
+			spill_vendor_pool_trim(backend, context_end->device, true);
 		spill_shared_chunks_trim(backend, context_end->device, NULL);
 	}
 }
