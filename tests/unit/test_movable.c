@@ -6,6 +6,8 @@
 #define SETUP begin
 #include "unit.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include "fake_vendor.h"
 #include "fake_clock.h"
 #include "fake_objects.h"
+#include "gate.h"
 #include "movable.h"
 #include "move.h"
 #include "process.h"
@@ -44,9 +47,13 @@ void spill_note(const char *code, const char *text)
 
 /* -- a device, of which every call is counted -------------------------------------------------------------- */
 
+/* Calls of the trial during which another thread may do something. */
+enum call { COPIER_CREATE, HOST_ALLOC };
+
 static struct {
-	unsigned memory, others, prepared;
-	uint64_t used; /* by other processes */
+	unsigned memory, others, prepared, marks;
+	uint64_t used;                     /* by other processes */
+	void (*meanwhile)(enum call call); /* another thread's doing during a call of the trial */
 	unsigned devices, can;
 	int current;
 	bool no_context, not_prepared, makes_views, no_mark, wrong_bytes, never_passes;
@@ -93,6 +100,12 @@ static bool vendor_current(int *device, void **context)
 	return !vendor.no_context;
 }
 
+static void meanwhile(enum call call)
+{
+	if (vendor.meanwhile)
+		vendor.meanwhile(call);
+}
+
 static bool refuses(void)
 {
 	vendor.others++;
@@ -128,6 +141,9 @@ static int vendor_unreserve(uint64_t va, uint64_t bytes)
 static int vendor_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	static _Alignas(4096) unsigned char page[8192];
+	meanwhile(HOST_ALLOC);
+	if (spill_capture_any())
+		return 900; /* not permitted in a capture */
 	if (refuses())
 		return backend.out_of_memory;
 	assert_true(bytes <= sizeof(page));
@@ -144,6 +160,7 @@ static int vendor_copier_create(int device, void *context, void **stream)
 	*stream = &copies;
 	if (vendor.makes_views)
 		return 0;
+	meanwhile(COPIER_CREATE);
 	fake_vendor.events++;
 	return 0;
 }
@@ -179,6 +196,7 @@ static int vendor_event(int device, void *context, void *stream, bool per_thread
 
 static int vendor_mark(int device, void *context, void **event)
 {
+	vendor.marks++;
 	if (refuses())
 		return backend.out_of_memory;
 	if (vendor.no_mark)
@@ -561,6 +579,85 @@ TEST(not_in_a_capture_nor_without_a_context)
 	spill_move_reset();
 	assert_false(wanted(GIB));
 	assert_int_equal(note_count, 0);
+}
+
+static void capture_before_the_mark(enum call call)
+{
+	if (call == COPIER_CREATE)
+		set_capturing(true);
+}
+
+/* A mark would break the capture. It is the program's, so the trial says nothing and is made again later. */
+TEST(a_capture_that_begins_before_the_mark)
+{
+	vendor.used = TOTAL;
+	vendor.meanwhile = capture_before_the_mark;
+	assert_false(wanted(GIB));
+	assert_int_equal(vendor.marks, 0);
+	nothing_is_left(0);
+	assert_int_equal(note_count, 0);
+	assert_int_equal(spill_gate_state, SPILL_GATE_OPEN);
+	assert_false(spill_mover_busy());
+	vendor.meanwhile = NULL;
+	set_capturing(false);
+	later(100000);
+	assert_true(wanted(GIB));
+	assert_int_equal(vendor.marks, 1);
+}
+
+/* Its mode forbids the trial's next call. */
+static void capture_behind_the_mark(enum call call)
+{
+	if (call == HOST_ALLOC)
+		set_capturing(true);
+}
+
+TEST(a_capture_that_begins_behind_the_mark)
+{
+	vendor.used = TOTAL;
+	vendor.meanwhile = capture_behind_the_mark;
+	assert_false(wanted(GIB));
+	assert_int_equal(vendor.marks, 1);
+	assert_int_equal(note_count, 0);
+	vendor.meanwhile = NULL;
+	set_capturing(false);
+	later(100000);
+	assert_true(wanted(GIB));
+}
+
+static _Atomic int inside; /* a thread's call: 0 not yet, 1 it does not return, 2 it may */
+
+static void *call_that_does_not_return(void *unused)
+{
+	spill_gate_join(0);
+	bool outer = spill_gate_enter(spill_gate_self);
+	inside = 1;
+	while (inside == 1)
+		sched_yield();
+	if (outer)
+		spill_gate_leave(spill_gate_self);
+	return NULL;
+}
+
+/* It could be about to begin a capture. */
+TEST(a_call_that_does_not_return)
+{
+	pthread_t thread;
+	vendor.used = TOTAL;
+	fake_clock.tick_ns = 1000000;
+	inside = 0;
+	assert_int_equal(pthread_create(&thread, NULL, call_that_does_not_return, NULL), 0);
+	while (!inside)
+		sched_yield();
+	assert_false(wanted(GIB));
+	inside = 2;
+	pthread_join(thread, NULL);
+	assert_int_equal(vendor.marks, 0);
+	nothing_is_left(0);
+	assert_int_equal(note_count, 0);
+	assert_int_equal(spill_gate_state, SPILL_GATE_OPEN);
+	later(100000);
+	assert_true(wanted(GIB));
 }
 
 /* The mover's lock may be held by who asks: preparing takes it. */
