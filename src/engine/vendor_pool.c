@@ -480,7 +480,7 @@ static uint64_t trim_pool(struct spill_vendor_pool *pool)
 	               !backend->pools->reserved(handle, &after);
 	pthread_mutex_lock(&lock);
 	/* A program's pool is not charged if no limit was checked for it. */
-	if (trimmed && pool->charged)
+	if (trimmed && pool->charged && pool->handle == handle)
 		set_charge(pool, held_now(pool, after));
 	pool->users--;
 	pthread_mutex_unlock(&lock);

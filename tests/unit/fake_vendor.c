@@ -192,6 +192,14 @@ static void run_copies(unsigned until)
 	     parameters, arguments)
 #define NEVER_FAILS(name, parameters, arguments) CALL(name, false, 0, parameters, arguments)
 
+static void run_meanwhile(void)
+{
+	void (*meanwhile)(void) = fake_vendor.meanwhile;
+	fake_vendor.meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+}
+
 unsigned char *fake_vendor_bytes(uint64_t va, int device)
 {
 	pthread_mutex_lock(&lock);
@@ -389,11 +397,7 @@ CALL(map_now, fails(), fake_vendor.failure, (uint64_t va, uint64_t bytes, uint64
 static int map(uint64_t va, uint64_t bytes, uint64_t handle)
 {
 	int result = map_now(va, bytes, handle);
-	void (*meanwhile)(void) = fake_vendor.meanwhile;
-	if (meanwhile) {
-		fake_vendor.meanwhile = NULL;
-		meanwhile();
-	}
+	run_meanwhile();
 	return result;
 }
 
@@ -474,10 +478,17 @@ TAKES(pool_alloc, (void *handle, uint64_t bytes, void *stream, bool per_thread, 
 	return 0;
 }
 
-TAKES(pool_reserved, (void *pool, uint64_t *bytes), (pool, bytes))
+TAKES(look_reserved, (void *pool, uint64_t *bytes), (pool, bytes))
 {
 	*bytes = ((struct fake_pool *)pool)->reserved;
 	return 0;
+}
+
+static int pool_reserved(void *pool, uint64_t *bytes)
+{
+	int result = look_reserved(pool, bytes);
+	run_meanwhile();
+	return result;
 }
 
 NEVER_FAILS(pool_trim, (void *handle), (handle))

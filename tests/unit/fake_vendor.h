@@ -44,8 +44,9 @@ struct fake_vendor {
 	const bool *marks_pass;   /* not NULL: marks pass when it says so */
 	const void *dead_context; /* has ended: no vendor forgives a call for its events */
 	bool no_pools;
-	uint64_t next_handle;    /* not 0: the value of the next handle */
-	void (*meanwhile)(void); /* another thread's doing, once, while a mapping is being made */
+	uint64_t next_handle; /* not 0: the value of the next handle */
+	/* another thread's doing, once, while a mapping is made or a pool's reserved bytes are read */
+	void (*meanwhile)(void);
 
 	uint64_t device_free; /* bytes that can still be created on the device */
 	unsigned calls;       /* of functions that can fail, since the last fake_vendor_fail */

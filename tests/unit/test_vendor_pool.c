@@ -6,6 +6,9 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "account.h"
 #include "fake_vendor.h"
@@ -179,6 +182,128 @@ TEST(a_destroyed_pool_counts_until_its_last_free)
 	spill_vendor_pool_created(&fake_vendor_backend, &fake_vendor, SPILL_PLACE_HOST, 0);
 	assert_ptr_equal(spill_vendor_pool_of(&fake_vendor_backend, &fake_vendor, 0), pool);
 	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &fake_vendor), SPILL_PLACE_HOST);
+}
+
+/*
+ * The vendor has ended it with its context, or by a call that is not hooked. The bytes of its frees
+ * come back to the account that they are charged to, and those of the new pool to its own.
+ */
+TEST(a_pool_whose_end_was_not_seen)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	spill_vendor_pool_created(&fake_vendor_backend, &theirs, SPILL_PLACE_HOST, 0);
+	struct spill_vendor_pool *later = their_pool();
+	assert_ptr_not_equal(later, pool);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &theirs), SPILL_PLACE_HOST);
+	assert_null(spill_vendor_pool_handle(pool));
+	assert_int_equal(spill_account_device_held(0), 32 * MIB); /* a free of it may still come */
+	theirs = (struct fake_pool){.place = SPILL_PLACE_HOST, .reserved = 64 * MIB};
+	assert_false(spill_vendor_pool_settle(pool)); /* not with the figures of the new one */
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	assert_true(spill_vendor_pool_settle(later));
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	spill_vendor_pool_freed(pool, 20 * MIB);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
+	assert_int_equal(spill_account_host_held(), 0);
+}
+
+static void made_again(void)
+{
+	spill_vendor_pool_created(&fake_vendor_backend, &theirs, SPILL_PLACE_DEVICE, 0);
+}
+
+/* The vendor's figures are of another pool by now: the charge of the ended one stays. */
+TEST(a_pool_that_ends_while_the_vendor_is_asked)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	theirs.reserved = 96 * MIB;
+	fake_vendor.meanwhile = made_again;
+	assert_false(spill_vendor_pool_settle(pool));
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	spill_vendor_pool_freed(pool, 20 * MIB);
+	assert_int_equal(spill_account_device_held(0), 0);
+	/* Nobody is asking about it any more, so its record is used again. */
+	static char later;
+	spill_vendor_pool_created(&fake_vendor_backend, &later, SPILL_PLACE_DEVICE, 0);
+	assert_ptr_equal(spill_vendor_pool_of(&fake_vendor_backend, &later, 0), pool);
+}
+
+static void made_again_and_used(void)
+{
+	made_again();
+	theirs.used = 90 * MIB;
+}
+
+TEST(a_pool_that_ends_while_it_is_trimmed)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	fake_vendor.meanwhile = made_again_and_used;
+	spill_vendor_pool_trim(&fake_vendor_backend, 0, false);
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	spill_vendor_pool_freed(pool, 20 * MIB);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
+/* Even if nothing of it is in use: its record is another pool's only when nobody asks about it any more. */
+TEST(an_empty_pool_that_ends_while_the_vendor_is_asked)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	fake_vendor.meanwhile = made_again;
+	assert_false(spill_vendor_pool_settle(pool));
+	assert_ptr_not_equal(their_pool(), pool);
+}
+
+static _Atomic bool destroyed;
+
+static void *destroy(void *unused)
+{
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
+	destroyed = true;
+	return NULL;
+}
+
+static struct spill_vendor_pool *asked_about;
+static pthread_t destroyer;
+static bool destroyed_too_early;
+
+/* The other thread has come as far as it can. If it goes on all the same, the yields let it. */
+static void destroyed_by_another(void)
+{
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy, NULL), 0);
+	while (spill_vendor_pool_handle(asked_about))
+		sched_yield();
+	for (int i = 0; i < 1000 && !destroyed; i++)
+		sched_yield();
+	destroyed_too_early = destroyed;
+}
+
+/* The vendor may not be asked about a pool that it has destroyed. So the destroyer waits for who is asking. */
+TEST(a_destroy_waits_for_a_call_about_the_pool)
+{
+	asked_about = their_pool();
+	destroyed = false;
+	fake_vendor.meanwhile = destroyed_by_another;
+	spill_vendor_pool_settle(asked_about);
+	pthread_join(destroyer, NULL);
+	assert_false(destroyed_too_early);
+}
+
+/* Nothing of it is in use, so nothing stays charged, and its record is the new pool's. */
+TEST(an_empty_pool_whose_end_was_not_seen)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	give(pool, 20 * MIB);
+	spill_vendor_pool_created(&fake_vendor_backend, &theirs, SPILL_PLACE_DEVICE, 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_ptr_equal(their_pool(), pool);
+	assert_true(request(pool, MIB, 100 * MIB));
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
 }
 
 TEST(a_refused_destroy_changes_nothing)
