@@ -1,0 +1,435 @@
+/*
+ * The accounts through the life of requests, which are driven as the stubs do it. They say what is alive
+ * and no more, and at the end nothing. A program cannot see a wrong account at once: its next requests
+ * would have too much room, or too little.
+ */
+#define SETUP setup
+#define TEARDOWN nothing_left
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "account.h"
+#include "captures.h"
+#include "fake_libc.h"
+#include "fake_objects.h"
+#include "fake_vendor.h"
+#include "ledger.h"
+#include "movable.h"
+#include "note.h"
+#include "process.h"
+#include "registry.h"
+#include "request.h"
+#include "reserve.h"
+#include "rules.h"
+#include "vendor_pool.h"
+
+#define MIB (1ull << 20)
+#define OUT_OF_MEMORY FAKE_OUT_OF_MEMORY
+
+static struct spill_policy policy;
+static struct spill_rules rules;
+static struct fake_pool theirs;
+static unsigned notes, asked; /* asked: how often the driver was */
+static bool refuses;          /* the driver has no room */
+static struct spill_backend backend;
+
+/* In place of note.c. */
+void spill_note(const char *code, const char *text)
+{
+	notes++;
+}
+
+/* -- what fake_vendor lacks for whole requests ----------------------------------------------------------- */
+
+/* The driver takes whole blocks. */
+static uint64_t footprint(uint64_t bytes)
+{
+	return (bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
+static int owner(void *stream, int *device, void **context)
+{
+	*device = 0;
+	*context = fake_vendor.context;
+	return 0;
+}
+
+static bool capturing(void *stream)
+{
+	return false;
+}
+
+static int their_pool(int device, void **pool)
+{
+	*pool = &theirs;
+	return 0;
+}
+
+static int unused_bytes(void *pool, uint64_t *bytes)
+{
+	*bytes = theirs.reserved - theirs.used;
+	return 0;
+}
+
+static uint64_t bytes_at[64]; /* of pieces of pools, by their number */
+
+static int pool_free(uint64_t ptr, void *stream, bool per_thread)
+{
+	theirs.used -= bytes_at[ptr % 64];
+	return 0;
+}
+
+static const struct spill_vendor_streams streams = {.owner = owner, .capturing = capturing};
+static struct spill_vendor_memory memory;
+static struct spill_vendor_pools pools;
+
+static int setup(void **state)
+{
+	fake_libc_reset();
+	fake_vendor_reset(1024 * MIB);
+	fake_vendor.context = &policy;
+	backend = fake_vendor_backend;
+	memory = *fake_vendor_backend.memory;
+	memory.footprint = footprint;
+	pools = *fake_vendor_backend.pools;
+	pools.current = pools.device_default = their_pool;
+	pools.unused = unused_bytes;
+	pools.free = pool_free;
+	pools.outlive_contexts = true;
+	backend.memory = &memory;
+	backend.pools = &pools;
+	backend.streams = &streams;
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
+	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
+	spill_policy_default(&policy);
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	policy.log_stderr = SPILL_STDERR_OFF;
+	policy.host_reserve = policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	rules = (struct spill_rules){0};
+	USE_FAKE_OBJECTS({0, SIZE_MAX, "/x/program"});
+	spill_process_use_policy(&policy);
+	spill_rules_reset();
+	spill_movable_reset();
+	spill_reserve_reset();
+	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
+	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
+	notes = asked = 0;
+	refuses = false;
+	return 0;
+}
+
+static void limit_device(uint64_t bytes)
+{
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, bytes};
+}
+
+/* A rule for all requests, with a cap. */
+static void cap(uint64_t bytes)
+{
+	struct spill_rule *rule = &rules.rule[rules.count++];
+	*rule = (struct spill_rule){.set = SPILL_RULE_HAS_CAP, .cap = bytes};
+	strcpy(rule->name, "capped");
+	spill_rules_index(&rules);
+	policy.rules = &rules;
+}
+
+static void holds(uint64_t device, uint64_t rule)
+{
+	assert_int_equal(spill_account_device_held(0), device);
+	assert_int_equal(spill_account_rule_held(0), rule);
+}
+
+/* -- the program's calls --------------------------------------------------------------------------------- */
+
+/* Addresses of the driver's own, which no other function of the fake vendor knows. */
+static int driver(uint64_t *ptr, uint64_t bytes)
+{
+	static uint64_t made;
+	asked++;
+	if (refuses)
+		return OUT_OF_MEMORY;
+	*ptr = (uint64_t)1 << 50 | ++made << 30;
+	return 0;
+}
+
+static int finish(struct spill_request *request)
+{
+	uint64_t *ptr = request->out;
+	while (spill_request_next(request))
+		request->result = ptr ? driver(ptr, request->bytes) : 0;
+	assert_int_equal(spill_thread.depth, 0);
+	return request->result;
+}
+
+static int allocate(uint64_t *ptr, uint64_t bytes)
+{
+	return finish(&(struct spill_request){
+	    .op = SPILL_OP_ALLOC, .api = "alloc", .caller = &policy, .out = ptr, .bytes = bytes});
+}
+
+static int array(uint64_t *ptr, uint64_t bytes)
+{
+	return finish(&(struct spill_request){
+	    .op = SPILL_OP_ARRAY, .api = "array", .caller = &policy, .out = ptr, .bytes = bytes});
+}
+
+static void release(uint64_t ptr)
+{
+	assert_int_equal(finish(&(struct spill_request){.op = SPILL_OP_FREE, .api = "free", .ptr = ptr}), 0);
+}
+
+/* In stream order, from the program's pool; its number is in the address. */
+static int allocate_ordered(uint64_t *ptr, uint64_t bytes)
+{
+	static uint64_t number;
+	struct spill_request request = {
+	    .op = SPILL_OP_ALLOC_ASYNC, .api = "ordered", .caller = &policy, .out = ptr, .bytes = bytes};
+	while (spill_request_next(&request)) {
+		request.result = driver(ptr, bytes);
+		if (request.result)
+			continue;
+		*ptr |= ++number % 64;
+		bytes_at[number % 64] = bytes;
+		theirs.used += bytes;
+		if (theirs.used > theirs.reserved)
+			theirs.reserved = (theirs.used + 32 * MIB - 1) / (32 * MIB) * (32 * MIB);
+	}
+	assert_int_equal(spill_thread.depth, 0);
+	return request.result;
+}
+
+static void release_ordered(uint64_t ptr)
+{
+	struct spill_request request = {.op = SPILL_OP_FREE_ASYNC, .api = "free", .ptr = ptr};
+	while (spill_request_next(&request))
+		request.result = pool_free(ptr, NULL, false);
+	assert_int_equal(request.result, 0);
+}
+
+/* Each test gives back what it has taken. */
+static int nothing_left(void **state)
+{
+	struct spill_totals totals;
+	fake_libc_reset();
+	spill_vendor_pool_trim(&backend, 0, false);
+	spill_vendor_pool_trim(&backend, 0, true);
+	holds(0, 0);
+	assert_int_equal(spill_account_host_held(), 0);
+	assert_int_equal(spill_account_physical_held(), 0);
+	assert_int_equal(spill_thread.depth, 0);
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device + totals.live.host + totals.live.managed, 0);
+	return 0;
+}
+
+/* -- plain memory ---------------------------------------------------------------------------------------- */
+
+TEST(what_fits_is_charged_until_its_free)
+{
+	uint64_t a, b;
+	limit_device(10 * MIB);
+	cap(9 * MIB);
+	assert_int_equal(allocate(&a, 5 * MIB), 0);
+	holds(6 * MIB, 5 * MIB); /* the driver takes whole blocks, and a cap counts the program's bytes */
+	assert_int_equal(allocate(&b, 4 * MIB), 0);
+	holds(10 * MIB, 9 * MIB);
+	release(a);
+	holds(4 * MIB, 4 * MIB);
+	release(b);
+}
+
+/*
+ * The driver is asked all the same, and serves it. It was never charged, so its free gives nothing
+ * back: not what others are charged with.
+ */
+TEST(what_is_over_the_limit_while_observing_is_in_no_account)
+{
+	uint64_t a, b, c;
+	policy.mode = SPILL_MODE_OBSERVE;
+	limit_device(10 * MIB);
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	assert_int_equal(allocate(&b, 6 * MIB), 0);
+	holds(6 * MIB, 0);
+	assert_int_equal(allocate(&c, 4 * MIB), 0);
+	holds(10 * MIB, 0);
+	release(b);
+	holds(10 * MIB, 0);
+	release(a);
+	holds(4 * MIB, 0);
+	release(c);
+}
+
+TEST(what_is_over_a_cap_while_observing_is_in_no_account)
+{
+	uint64_t a, b;
+	policy.mode = SPILL_MODE_OBSERVE;
+	cap(10 * MIB);
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	assert_int_equal(allocate(&b, 6 * MIB), 0);
+	holds(6 * MIB, 6 * MIB);
+	release(b);
+	holds(6 * MIB, 6 * MIB);
+	release(a);
+}
+
+TEST(what_the_driver_refuses_is_charged_no_more)
+{
+	uint64_t a, b;
+	limit_device(100 * MIB);
+	cap(100 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	for (int observes = 0; observes < 2; observes++) {
+		policy.mode = observes ? SPILL_MODE_OBSERVE : SPILL_MODE_SPILL;
+		assert_int_equal(allocate(&a, 6 * MIB), 0);
+		refuses = true;
+		assert_int_equal(allocate(&b, 6 * MIB), OUT_OF_MEMORY);
+		assert_int_equal(array(&b, 6 * MIB), OUT_OF_MEMORY);
+		holds(6 * MIB, 6 * MIB);
+		refuses = false;
+		release(a);
+		holds(0, 0);
+	}
+}
+
+TEST(what_is_over_the_limit_is_refused_without_the_driver)
+{
+	uint64_t a, b;
+	limit_device(10 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	asked = 0;
+	assert_int_equal(allocate(&b, 6 * MIB), OUT_OF_MEMORY);
+	assert_int_equal(array(&b, 6 * MIB), OUT_OF_MEMORY);
+	assert_int_equal(asked, 0);
+	holds(6 * MIB, 0);
+	release(a);
+}
+
+/* The program has its memory, but there is no entry that could give the charge back. */
+TEST(what_has_no_entry_is_in_no_account)
+{
+	uint64_t a;
+	limit_device(10 * MIB);
+	cap(10 * MIB);
+	for (unsigned nth = 1; nth < 4; nth++) {
+		fake_libc_fail(FAKE_malloc, nth, FAKE_LIBC_FOR_EVER, ENOMEM);
+		fake_libc_fail(FAKE_calloc, nth, FAKE_LIBC_FOR_EVER, ENOMEM);
+		assert_int_equal(allocate(&a, 6 * MIB), 0);
+		fake_libc_reset();
+		release(a);
+		holds(0, 0);
+	}
+	assert_true(notes > 0);
+}
+
+/* Of a split, the device has its part and the host the rest, and so have the accounts. */
+TEST(what_is_placed_is_charged_where_it_is)
+{
+	uint64_t a, b;
+	limit_device(10 * MIB);
+	cap(100 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_SPLIT}};
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	asked = 0;
+	assert_int_equal(allocate(&b, 8 * MIB), 0);
+	assert_int_equal(asked, 0);
+	holds(10 * MIB, 10 * MIB);
+	assert_int_equal(spill_account_host_held(), 4 * MIB);
+	assert_int_equal(spill_account_physical_held(), 4 * MIB);
+	release(b);
+	holds(6 * MIB, 6 * MIB);
+	release(a);
+}
+
+/* -- in stream order ------------------------------------------------------------------------------------- */
+
+TEST(the_growth_of_a_pool_is_charged)
+{
+	uint64_t a, b;
+	limit_device(100 * MIB);
+	assert_int_equal(allocate_ordered(&a, 20 * MIB), 0);
+	assert_int_equal(allocate_ordered(&b, 20 * MIB), 0);
+	holds(64 * MIB, 0);
+	release_ordered(a);
+	release_ordered(b);
+	holds(64 * MIB, 0); /* the pool has it */
+}
+
+/* The pool does not count what was not admitted, and its free takes nothing from the pool. */
+TEST(what_a_pool_serves_over_the_limit_while_observing)
+{
+	uint64_t a, b;
+	policy.mode = SPILL_MODE_OBSERVE;
+	limit_device(40 * MIB);
+	assert_int_equal(allocate_ordered(&a, 20 * MIB), 0);
+	holds(32 * MIB, 0);
+	assert_int_equal(allocate_ordered(&b, 30 * MIB), 0);
+	release_ordered(b);
+	struct spill_vendor_pool *pool = spill_vendor_pool_of(&backend, &theirs, 0);
+	theirs.reserved = 0; /* the least that is charged for it is what it has in use */
+	spill_vendor_pool_settle(pool);
+	holds(20 * MIB, 0);
+	release_ordered(a);
+	spill_vendor_pool_settle(pool);
+	holds(0, 0);
+}
+
+TEST(what_the_driver_refuses_in_stream_order)
+{
+	uint64_t a;
+	limit_device(100 * MIB);
+	cap(100 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	refuses = true;
+	assert_int_equal(allocate_ordered(&a, 20 * MIB), OUT_OF_MEMORY);
+	holds(0, 0);
+	struct spill_vendor_pool *pool = spill_vendor_pool_of(&backend, &theirs, 0);
+	refuses = false;
+	assert_int_equal(allocate_ordered(&a, 4 * MIB), 0);
+	theirs.reserved = 0;
+	spill_vendor_pool_settle(pool);
+	holds(4 * MIB, 4 * MIB);
+	release_ordered(a);
+	spill_vendor_pool_settle(pool);
+	holds(0, 0);
+}
+
+/* The vendor gave more than the limit: the memory goes back, and the program hears that there is none. */
+TEST(a_pool_that_grows_past_the_limit)
+{
+	uint64_t a;
+	limit_device(40 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	theirs.reserved = 64 * MIB; /* in pieces that serve nobody */
+	assert_int_equal(allocate_ordered(&a, 20 * MIB), OUT_OF_MEMORY);
+	assert_int_equal(a, 0);
+	assert_int_equal(theirs.used, 0);
+	theirs.reserved = 64 * MIB;
+	policy.mode = SPILL_MODE_OBSERVE;
+	assert_int_equal(allocate_ordered(&a, 20 * MIB), 0);
+	holds(64 * MIB, 0);
+	release_ordered(a);
+}
+
+/* What a pool gave back makes room within the limit. While a stream captures, the vendor is not asked about that. */
+TEST(what_a_pool_gave_back_is_asked_for_outside_captures_only)
+{
+	uint64_t a, b;
+	limit_device(40 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	assert_int_equal(allocate_ordered(&a, 20 * MIB), 0);
+	release_ordered(a);
+	theirs.reserved = 0;
+	set_capturing(true);
+	unsigned calls = fake_vendor.calls;
+	assert_int_equal(allocate(&b, 30 * MIB), OUT_OF_MEMORY);
+	holds(32 * MIB, 0);
+	assert_int_equal(fake_vendor.calls, calls);
+	set_capturing(false);
+	assert_int_equal(allocate(&b, 30 * MIB), 0);
+	holds(30 * MIB, 0);
+	release(b);
+}
