@@ -6,11 +6,16 @@
 #define TEARDOWN teardown
 #include "logtest.h"
 
+#include <errno.h>
+
 #include "account.h"
+#include "captures.h"
 #include "contexts.h"
 #include "exchange.h"
+#include "fake_libc.h"
 #include "fake_vendor.h"
 #include "fake_clock.h"
+#include "gate.h"
 #include "host_chunks.h"
 #include "ledger.h"
 #include "chunked.h"
@@ -225,6 +230,70 @@ TEST(a_busy_device_is_left_alone)
 	assert_int_equal(on_host(of), before);
 	assert_int_equal(reported().chunks, 0);
 	end(of);
+}
+
+/* Their homes are the same ones, not only of the same side. */
+static void handles_of(const struct spill_chunked *of, uint64_t *handles)
+{
+	for (unsigned i = 0; i < of->count; i++)
+		handles[i] = of->chunks[i].handle;
+}
+
+/* Those who ask for moves look for captures first. One that has begun since would be broken by a mark. */
+TEST(a_capture_that_has_begun_since_is_left_alone)
+{
+	const unsigned all[] = {0, 1, 6, 7};
+	uint64_t before[CHUNKS], after[CHUNKS];
+	struct spill_chunked *of = make_half();
+	unsigned marks = fake_vendor.marks;
+	uint64_t host = on_host(of), came;
+	handles_of(of, before);
+	set_capturing(true);
+	assert_false(change_sides(of, all, 4, &came));
+	struct spill_move_batch none = {0};
+	uint64_t ns;
+	spill_mover_lock();
+	const char *error = spill_move_batch_attempt(&none, &fake_vendor_backend, 0, UINT64_MAX, NULL, &ns);
+	spill_mover_unlock();
+	assert_string_equal(error, spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE));
+	assert_int_equal(ns, 0);
+	set_capturing(false);
+	assert_int_equal(came, 0);
+	assert_int_equal(fake_vendor.marks, marks);
+	assert_int_equal(spill_gate_state, SPILL_GATE_OPEN);
+	assert_int_equal(on_host(of), host);
+	handles_of(of, after);
+	assert_memory_equal(before, after, sizeof(before));
+	assert_int_equal(reported().chunks, 0);
+	assert_true(change_sides(of, all, 4, &came));
+	assert_int_equal(came, CHUNK + FAKE_SMALL_UNIT);
+	end(of);
+}
+
+/* False: that call was not made. */
+static bool exchange_without(enum fake_libc_call call, unsigned which)
+{
+	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+	struct spill_chunked *of = make_half();
+	fake_libc_fail(call, which, 1, ENOMEM);
+	change_sides(of, all, 8, NULL);
+	bool failed = fake_libc[call].calls >= which;
+	fake_libc_reset();
+	on_host(of);
+	end(of);
+	fake_vendor_reset_mover(CHUNKS * CHUNK);
+	spill_move_reset();
+	return failed;
+}
+
+/* Some chunks move then, or none. What was made for the others is given back. */
+TEST(no_memory_for_the_lists_of_moves)
+{
+	unsigned which = 1;
+	while (exchange_without(FAKE_realloc, which))
+		which++;
+	assert_true(which > 3);
+	assert_true(exchange_without(FAKE_calloc, 1));
 }
 
 /* The home that one left is the next one's: nothing new is made. */
