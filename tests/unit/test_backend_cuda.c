@@ -500,6 +500,35 @@ TEST_WITH(a_primary_context_is_known_without_the_drivers_answer, setup_moving, N
 	assert_false(contexts->primary(2, &context)); /* it has ended */
 }
 
+static unsigned primary_releases;
+
+static CUresult primary_release(CUdevice device)
+{
+	primary_releases++;
+	return CUDA_SUCCESS;
+}
+
+/* The program's own release must stay the last one: a reference of ours would keep all memory of the context. */
+TEST_WITH(a_primary_context_is_held_for_a_moment, setup_moving, NULL)
+{
+	const struct spill_vendor_contexts *contexts = spill_backend_cuda.contexts;
+	void *context = NULL;
+	spill_cuda.cuDevicePrimaryCtxGetState = primary_state;
+	spill_cuda.cuDevicePrimaryCtxRetain = primary_retain;
+	spill_cuda.cuDevicePrimaryCtxRelease_v2 = primary_release;
+	primary_error = CUDA_SUCCESS;
+	primary_active = 1;
+	primary_retains = primary_releases = 0;
+	for (int i = 0; i < 3; i++) {
+		assert_true(contexts->primary(3, &context));
+		assert_ptr_equal(context, CONTEXT(7));
+		assert_int_equal(primary_retains, 1); /* known from then on */
+		assert_int_equal(primary_releases, 1);
+	}
+	primary_active = 0;
+	assert_false(contexts->primary(3, &context));
+}
+
 /* Making an event can wait for other threads, so those that are there are used, and used again. */
 TEST_WITH(events_made_ahead_are_used, setup_moving, NULL)
 {
