@@ -12,9 +12,11 @@
 
 #include "account.h"
 #include "captures.h"
+#include "deferred.h"
 #include "fake_libc.h"
 #include "fake_objects.h"
 #include "fake_vendor.h"
+#include "host_chunks.h"
 #include "ledger.h"
 #include "movable.h"
 #include "note.h"
@@ -23,6 +25,7 @@
 #include "request.h"
 #include "reserve.h"
 #include "rules.h"
+#include "shared_chunks.h"
 #include "vendor_pool.h"
 
 #define MIB (1ull << 20)
@@ -325,6 +328,28 @@ TEST(what_has_no_entry_is_in_no_account)
 	assert_true(notes > 0);
 }
 
+static int pin(uint64_t *ptr, uint64_t bytes)
+{
+	return finish(&(struct spill_request){
+	    .op = SPILL_OP_ALLOC_HOST, .api = "pin", .caller = &policy, .out = ptr, .bytes = bytes});
+}
+
+/* Pinned memory is lost for spilled data, unless there is no entry that could give it back. */
+TEST(what_the_program_pins_is_charged_to_the_host)
+{
+	uint64_t a, b;
+	assert_int_equal(pin(&a, 5 * MIB), 0);
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	assert_int_equal(pin(&b, 7 * MIB), 0);
+	fake_libc_reset();
+	assert_int_equal(spill_account_host_held(), 5 * MIB);
+	holds(0, 0);
+	release(b);
+	assert_int_equal(spill_account_host_held(), 5 * MIB);
+	release(a);
+}
+
 /* Of a split, the device has its part and the host the rest, and so have the accounts. */
 TEST(what_is_placed_is_charged_where_it_is)
 {
@@ -342,6 +367,87 @@ TEST(what_is_placed_is_charged_where_it_is)
 	release(b);
 	holds(6 * MIB, 6 * MIB);
 	release(a);
+}
+
+/* -- whatever of ours fails ------------------------------------------------------------------------------ */
+
+typedef int call(uint64_t *ptr, uint64_t bytes);
+typedef void give_back(uint64_t ptr);
+
+/* What waits for work or for a later request. An event passes at its second look. */
+static void drop_kept(void)
+{
+	for (int look = 0; look < 2; look++)
+		spill_deferred_collect(&backend, 0, true);
+	spill_deferred_drop(&backend, 0);
+	spill_host_chunks_drop(&backend);
+	spill_vendor_pool_trim(&backend, 0, true);
+	spill_shared_chunks_trim(&backend, 0, NULL);
+}
+
+/* With memory for everything but the call of libc or of the vendor with that number. False: there was none. */
+static bool one_fails(call *take, give_back *give, enum fake_libc_call libc, bool of_vendor, unsigned number)
+{
+	uint64_t ptr = 0;
+	if (of_vendor)
+		fake_vendor_fail(number, number + 1);
+	else
+		fake_libc_fail(libc, number, 1, ENOMEM);
+	int result = take(&ptr, 6 * MIB);
+	bool failed = of_vendor ? fake_vendor.calls >= number : fake_libc[libc].calls >= number;
+	fake_vendor_fail(0, 0);
+	fake_libc_reset();
+	if (result == 0)
+		give(ptr);
+	else
+		assert_int_equal(result, OUT_OF_MEMORY);
+	drop_kept();
+	holds(0, 0);
+	assert_int_equal(spill_account_host_held(), 0);
+	assert_int_equal(spill_account_physical_held(), 0);
+	assert_int_equal(fake_vendor_alive(), 0);
+	assert_int_equal(fake_vendor.broken, 0);
+	return failed;
+}
+
+/* The device has 4 MiB left for 6, and the step must serve. */
+static void each_fails(call *take, give_back *give, enum spill_step step)
+{
+	const enum fake_libc_call libc[] = {FAKE_malloc, FAKE_calloc, FAKE_LIBC_COUNT};
+	limit_device(4 * MIB);
+	cap(100 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {step}};
+	for (unsigned kind = 0; kind < 3; kind++) {
+		unsigned number = 1;
+		while (one_fails(take, give, libc[kind], kind == 2, number))
+			assert_true(++number < 100);
+		assert_true(number > 1);
+	}
+}
+
+TEST(one_failure_in_a_split)
+{
+	each_fails(allocate, release, SPILL_STEP_SPLIT);
+}
+
+TEST(one_failure_on_the_host)
+{
+	each_fails(allocate, release, SPILL_STEP_HOST);
+}
+
+TEST(one_failure_in_managed_memory)
+{
+	each_fails(allocate, release, SPILL_STEP_MANAGED);
+}
+
+TEST(one_failure_in_stream_order_on_the_host)
+{
+	each_fails(allocate_ordered, release_ordered, SPILL_STEP_HOST);
+}
+
+TEST(one_failure_in_stream_order_in_managed_memory)
+{
+	each_fails(allocate_ordered, release_ordered, SPILL_STEP_MANAGED);
 }
 
 /* -- in stream order ------------------------------------------------------------------------------------- */
@@ -372,6 +478,26 @@ TEST(what_a_pool_serves_over_the_limit_while_observing)
 	theirs.reserved = 0; /* the least that is charged for it is what it has in use */
 	spill_vendor_pool_settle(pool);
 	holds(20 * MIB, 0);
+	release_ordered(a);
+	spill_vendor_pool_settle(pool);
+	holds(0, 0);
+}
+
+/* Its pool counts it no more, as nobody will tell of its free. */
+TEST(what_has_no_entry_is_not_counted_by_its_pool)
+{
+	uint64_t a, b;
+	limit_device(100 * MIB);
+	assert_int_equal(allocate_ordered(&a, 4 * MIB), 0);
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	assert_int_equal(allocate_ordered(&b, 8 * MIB), 0);
+	fake_libc_reset();
+	theirs.reserved = 0; /* the least that is charged for it is what it has in use */
+	struct spill_vendor_pool *pool = spill_vendor_pool_of(&backend, &theirs, 0);
+	spill_vendor_pool_settle(pool);
+	holds(4 * MIB, 0);
+	release_ordered(b);
 	release_ordered(a);
 	spill_vendor_pool_settle(pool);
 	holds(0, 0);
