@@ -444,7 +444,7 @@ static uint64_t in_steps(uint64_t bytes)
 	return (bytes + POOL_STEP - 1) / POOL_STEP * POOL_STEP;
 }
 
-CALL(pool_create, fake_vendor.no_pools || fails(), fake_vendor.no_pools ? UNSUPPORTED : FAKE_OUT_OF_MEMORY,
+CALL(make_pool, fake_vendor.no_pools || fails(), fake_vendor.no_pools ? UNSUPPORTED : FAKE_OUT_OF_MEMORY,
      (int device, enum spill_place place, enum spill_location preferred, void **pool),
      (device, place, preferred, pool))
 {
@@ -453,6 +453,13 @@ CALL(pool_create, fake_vendor.no_pools || fails(), fake_vendor.no_pools ? UNSUPP
 	fake_vendor.pools++;
 	*pool = made;
 	return 0;
+}
+
+static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
+{
+	int result = make_pool(device, place, preferred, pool);
+	run_meanwhile();
+	return result;
 }
 
 NEVER_FAILS(pool_destroy, (void *pool), (pool))

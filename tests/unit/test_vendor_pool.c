@@ -346,6 +346,53 @@ TEST(ours_on_host)
 	assert_int_equal(spill_account_host_held(), 0);
 }
 
+static struct spill_vendor_pool *made_meanwhile;
+
+static void make_ours(void)
+{
+	const char *error;
+	made_meanwhile =
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
+}
+
+/* Another thread made it in the time of the vendor's call. There is one pool, and both have it. */
+TEST(two_threads_make_a_pool_of_ours)
+{
+	const char *error;
+	fake_vendor.meanwhile = make_ours;
+	struct spill_vendor_pool *pool =
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
+	assert_non_null(pool);
+	assert_null(error);
+	assert_ptr_equal(pool, made_meanwhile);
+	assert_int_equal(fake_vendor.pools, 1);
+	assert_ptr_equal(spill_vendor_pool_handle(pool),
+	                 &fake_vendor.pool[1]); /* of the first that came back */
+	spill_vendor_pool_trim(&fake_vendor_backend, 0, true);
+	assert_int_equal(fake_vendor.pools, 0);
+}
+
+static int default_of_1(int device, void **pool)
+{
+	*pool = &theirs;
+	return device != 1;
+}
+
+/* A default pool is not made by a call that is seen, so the vendor says whose it is. */
+TEST(the_device_of_a_pool)
+{
+	static char made, unknown;
+	struct spill_backend backend = fake_vendor_backend;
+	struct spill_vendor_pools pools = *fake_vendor_backend.pools;
+	pools.device_default = default_of_1;
+	backend.pools = &pools;
+	assert_int_equal(spill_vendor_pool_device(&backend, &theirs, 0), 1);
+	assert_int_equal(spill_vendor_pool_device(&backend, &theirs, 1), 1);
+	assert_int_equal(spill_vendor_pool_device(&backend, &unknown, 3), 3);
+	spill_vendor_pool_created(&backend, &made, SPILL_PLACE_DEVICE, 2);
+	assert_int_equal(spill_vendor_pool_device(&backend, &made, 0), 2);
+}
+
 TEST(a_vendor_without_such_pools)
 {
 	const char *error = "?";
