@@ -160,6 +160,9 @@ TEST(a_buffer_replaces_the_begins_within)
 	assert_true(spill_chunk_map_set(base, 4 * unit, true, true));
 	begins_are(base, "bb....b.");
 	assert_true(at(base).exact && at(base).inside);
+	/* Another chunk's begins are not known. */
+	assert_true(spill_chunk_map_set(base + unit, 3 * unit, true, true));
+	assert_false(at(base + unit).exact || at(base + 2 * unit).exact);
 	spill_chunk_map_clear(base, 8 * unit);
 	spill_chunk_map_buffer(base, 8 * unit);
 	assert_true(nothing_at(base));

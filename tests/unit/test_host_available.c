@@ -231,6 +231,24 @@ TEST(a_line_too_long_is_left_out)
 	assert_int_equal(available(), 5000);
 }
 
+/* At every place where the buffer of 8,064 bytes can end within it. */
+TEST(a_line_that_is_read_in_two_parts)
+{
+	static const char right[] = "35 31 0:32 / /right rw - cgroup2 cgroup2 rw\n";
+	static char text[9000];
+	file("/proc/self/cgroup", "0::/\n");
+	group("/right");
+	limit("/right", "memory.max", "5000\n");
+	for (int before = 8064 - (int)sizeof(right); before <= 8064; before++) {
+		int first = sprintf(text, "%0*d 1 0:1 / / rw - proc proc rw\n", 4000, 1);
+		sprintf(text + first, "%0*d 1 0:1 / / rw - proc proc rw\n%s", before - first - 29, 2, right);
+		assert_int_equal(strstr(text, right) - text, before);
+		file("/proc/self/mountinfo", text);
+		memset(&homes, 0, sizeof(homes));
+		assert_int_equal(available(), 5000);
+	}
+}
+
 TEST(found_once_and_again_when_gone)
 {
 	unified();

@@ -1,6 +1,7 @@
 /* The contents of the file, and their time: start line, order, batching, threads, fork. */
 #include "fake_clock.h"
 #include "logtest.h"
+#include "start_line.h"
 
 #define MS 1000000ull
 
@@ -177,6 +178,38 @@ TEST(more_arguments_than_we_keep_are_cut)
 	assert_int_equal(
 	    strlen(cJSON_GetStringValue(cJSON_GetArrayItem(arguments, cJSON_GetArraySize(arguments) - 1))),
 	    54);
+}
+
+/* The length of a start line whose options have values of so many bytes together. */
+static size_t line_with(struct spill_start_line *line, size_t bytes)
+{
+	enum { COUNT = 800, MOST = 1400 };
+	static struct spill_log_option options[COUNT];
+	const struct spill_log_start start = {.backend = "cuda", .options = options, .option_count = COUNT};
+	for (unsigned i = 0; i < COUNT; i++) {
+		size_t length = bytes < MOST ? bytes : MOST;
+		options[i] = (struct spill_log_option){.name = "x"};
+		memset(options[i].value, 'x', length);
+		bytes -= length;
+	}
+	assert_int_equal(bytes, 0);
+	spill_start_compose(line, &start, "test_log");
+	return line->length;
+}
+
+/* The line is there all the same, and says that they are left out. */
+TEST(arguments_that_do_not_fit_into_the_line_are_left_out)
+{
+	struct spill_start_line line;
+	size_t others = line_with(&line, 0), most = (1 << 20) - 64; /* without room for a later member */
+	assert_non_null(strstr(line.text, "\"args\":["));
+	spill_start_release(&line);
+	assert_in_range(line_with(&line, most - others - 8), most - 16, most);
+	assert_non_null(strstr(line.text, "],\"args\":["));
+	spill_start_release(&line);
+	assert_in_range(line_with(&line, most - others + 8), 1, most);
+	assert_non_null(strstr(line.text, "],\"cut\":true}\n"));
+	spill_start_release(&line);
 }
 
 CHILD_TEST(routine_lines_wait_others_do_not)
