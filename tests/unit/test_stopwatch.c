@@ -394,6 +394,23 @@ TEST(a_thread_asks_of_its_own_context)
 	assert_false(spill_stopwatch_pending());
 }
 
+/* The same look goes on behind it: a program that ends its contexts would be measured late otherwise. */
+TEST(lost_work_holds_up_no_other)
+{
+	void *lost = start(0, 1, 0), *other = start(1, 2, 0);
+	submit(0, MS);
+	submit(1, MS);
+	spill_stopwatch_stop(lost);
+	spill_stopwatch_stop(other);
+	clock_ns += SECOND;
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
+	current_context = &contexts[1];
+	spill_stopwatch_collect(tell);
+	assert_int_equal(told, 1);
+	assert_int_equal(told_site, 2);
+	assert_false(spill_stopwatch_pending());
+}
+
 /* We were not told, but the vendor refuses what was in it. */
 TEST(timers_that_the_vendor_does_not_know_are_dropped)
 {
