@@ -391,6 +391,7 @@ static void *submit_deeper(void *argument)
 	spill_thread.depth = 1;
 	asks = true;
 	CHECK(spill_gate_enter(spill_gate_self));
+	CHECK(atomic_load(&spill_gate_self->inside) == 1); /* the next closer waits for it */
 	is_through = true;
 	spill_gate_leave(spill_gate_self);
 	return argument;
@@ -427,6 +428,7 @@ CHILD_TEST(looks_from_time_to_time)
 	spill_gate_leave(spill_gate_self);
 	spill_thread.depth--;
 	CHECK(spill_gate_enter(spill_gate_self) && ticks == 1);
+	CHECK(atomic_load(&spill_gate_self->inside) == 1);
 	CHECK(errno == 0);
 	spill_gate_leave(spill_gate_self);
 	spill_gate_want_maintenance();
