@@ -560,6 +560,7 @@ static void use_event(const struct event *event)
 static bool event_passed(int device, void *context, void *handle)
 {
 	struct event *event = handle;
+	run_meanwhile();
 	pthread_mutex_lock(&lock);
 	use_event(event);
 	bool passed = event->passed ? *event->passed : event->asked && !fake_vendor.stuck;

@@ -45,7 +45,10 @@ struct fake_vendor {
 	const void *dead_context; /* has ended: no vendor forgives a call for its events */
 	bool no_pools;
 	uint64_t next_handle; /* not 0: the value of the next handle */
-	/* another thread's doing, once, during a mapping, the making of a pool, or a look at its reserved bytes */
+	/*
+	 * Another thread's doing, once: during a mapping, the making of a pool, a look at its reserved
+	 * bytes, or a query of an event.
+	 */
 	void (*meanwhile)(void);
 
 	uint64_t device_free; /* bytes that can still be created on the device */

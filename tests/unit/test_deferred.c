@@ -9,6 +9,7 @@
 #include "place.h"
 #include "account.h"
 #include "deferred.h"
+#include "fake_clock.h"
 #include "fake_vendor.h"
 
 #define MIB (1ull << 20)
@@ -22,6 +23,7 @@ static int setup(void **state)
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_vendor_reset(1024 * MIB);
+	fake_clock_use(1);
 	spill_account_reset();
 	set_capturing(false);
 	return 0;
@@ -125,6 +127,70 @@ TEST(contexts_end)
 	spill_deferred_context_ended(ENDED(&fake_vendor_backend, 0, &context));
 	nothing_is_held();
 	assert_int_equal(fake_vendor.waits, 0);
+}
+
+/* -- while the vendor is asked about an event, by a thread that holds no lock ----------------------------- */
+
+static int ended_stream;
+
+static void the_stream_ends(void)
+{
+	spill_deferred_stream_ended(&fake_vendor_backend, &ended_stream);
+}
+
+/* A later stream of that handle has no order with the free. */
+TEST(a_stream_that_ends_during_a_poll)
+{
+	const struct spill_stream_order order = {&ended_stream, &context};
+	const char *error;
+	bool passed = false;
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, NULL, 64 * MIB, 0,
+	                                   SPILL_UNLIMITED};
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
+	assert_non_null(placement);
+	placement->reusable = true;
+	placement->event = fake_vendor_event(&passed);
+	placement->event_context = &context;
+	placement->event_generation = spill_context_generation();
+	placement->order = order;
+	spill_deferred_add(placement);
+	fake_vendor.meanwhile = the_stream_ends;
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_null(fake_vendor.meanwhile);
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &order));
+	passed = true;
+	spill_deferred_collect(&fake_vendor_backend, 0, false);
+	spill_deferred_drop(&fake_vendor_backend, 0);
+	nothing_is_held();
+}
+
+static void the_owner_ends(void)
+{
+	spill_deferred_context_ended(ENDED(&fake_vendor_backend, 0, &context));
+}
+
+static void the_owner_ends_with_the_event(void)
+{
+	fake_vendor.events--; /* the vendor's end takes it along */
+	the_owner_ends();
+}
+
+/*
+ * The vendor's answer takes so long that the end no longer waits for it. All that the free waits for ends with the
+ * context. The event is given back if it is another context's.
+ */
+TEST(a_context_that_ends_during_a_poll)
+{
+	bool never = false;
+	defer(40 * MIB, &never, &context);
+	fake_vendor.meanwhile = the_owner_ends_with_the_event;
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_null(fake_vendor.meanwhile);
+	nothing_is_held();
+	defer(40 * MIB, &never, &other);
+	fake_vendor.meanwhile = the_owner_ends;
+	spill_deferred_poll(&fake_vendor_backend, false);
+	nothing_is_held();
 }
 
 /* What is whole on host is kept for the next such request, or handed on in the order that it was freed in. */
