@@ -1,17 +1,22 @@
 """Changes random lines of the product, one at a time, and looks whether a test fails. What no test notices is printed.
 
-usage: mutants.py TREE FOLDER [--seed N] [--minutes N] [FILE…]
-TREE: the project. FOLDER: for a copy of it and its build, which are used again. FILE: take lines of these only.
-A change is valid if it compiles and changes the machine code. Exit status 1 if fewer than 95 % of the valid ones were noticed.
+usage: mutants.py TREE FOLDER [--seed N] [--minutes N] [--without-storms] [--most SECONDS] [FILE…]
+TREE: the project. FOLDER: for a copy of it and its builds, which are used again. FILE: take lines of these only.
+A change is valid if it compiles and changes the machine code. Only tests that may run the line are run, the quickest first
+(coverage.py). --most: for each change, no more tests than take so long together on the unchanged product. --without-storms: they
+take minutes, and are what notices a missing lock. It uses the processors that it may run on (taskset). Exit status 1 if fewer than
+95 % of the valid ones were noticed.
 """
 import argparse
 import collections
 import concurrent.futures
 import hashlib
+import itertools
 import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -20,10 +25,12 @@ import time
 
 sys.dont_write_bytecode = True
 import mutate
+from coverage import PRODUCT, Coverage
 
-PRODUCT = ("src/", "policy/", "shim/")
-ORDER = ["unit", "property", "static", "preload", "cli", "scenarios", "docs", "bench", "sim", "storm"]
+HERE = pathlib.Path(__file__).resolve().parent
 SHARE = 95  # percent
+STORMS = "tests/storm/"
+FREES = re.compile(r"^\s*(\w+_)?free\(")  # the command ends soon: what it leaves behind is scripts/check asan's to find
 SKIPPED = 77
 
 
@@ -32,28 +39,45 @@ def run(command, **more):
 
 
 class Tree:
-    """A copy of the project, built."""
+    """A copy of the project, built twice: as it is, and with gcov."""
 
     def __init__(self, top, folder):
-        self.top, self.source, self.build = top, folder / "tree", folder / "build"
+        self.top, self.source = top, folder / "tree"
+        self.build, self.covered = self.source / "build", self.source / "build-covered"
         self.source.mkdir(parents=True, exist_ok=True)
         names = run(["git", "-C", top, "ls-files", "-co", "--exclude-standard"]).stdout.splitlines()
         self.names = [name for name in names if (top / name).is_file()]
         for name in self.names:
             self.restore(name)
-        if not (self.build / "build.ninja").exists():
-            self.must(["meson", "setup", self.build, self.source])
-        introspect = lambda what: json.loads(run(["meson", "introspect", self.build, what]).stdout)
-        self.must(["ninja", "-C", self.build])
-        self.targets = {target["id"]: [pathlib.Path(name) for name in target["filename"]] for target in introspect("--targets")}
-        self.tests = introspect("--tests")
+        self.set_up(self.build, {})
+        self.targets = self.introspect(self.build, "--targets")
+        self.tests = self.introspect(self.build, "--tests")
         self.commands = json.loads((self.build / "compile_commands.json").read_text(encoding="utf-8"))
-        self.plain = [str(name.relative_to(self.build)) for names in self.targets.values() for name in names
-                      if name.exists() and "storm" not in str(name.relative_to(self.build))]
+        self.plain = [name for target in self.targets if target["build_by_default"] for name in self.outputs(target)
+                      if not name.startswith(STORMS)]
+        self.must(["ninja", "-C", self.build, *self.plain])
+        self.codes = {}
+
+    def set_up(self, build, variables):
+        if not (build / "build.ninja").exists():
+            self.must(["meson", "setup", build, self.source], env=os.environ | variables)
+
+    def build_covered(self):
+        """Its tests."""
+        self.set_up(self.covered, {"CC": str(HERE / "covered_cc"), "REAL_CC": os.environ.get("CC", "cc")})
+        self.must(["ninja", "-C", self.covered, *self.plain])
+        return self.introspect(self.covered, "--tests")
 
     @staticmethod
-    def must(command):
-        done = run(command)
+    def introspect(build, what):
+        return json.loads(run(["meson", "introspect", build, what]).stdout)
+
+    def outputs(self, target):
+        return [str(pathlib.Path(name).relative_to(self.build)) for name in target["filename"]]
+
+    @staticmethod
+    def must(command, **more):
+        done = run(command, **more)
         if done.returncode:
             sys.exit(done.stdout[-4000:])
 
@@ -70,22 +94,39 @@ class Tree:
         lines[number - 1] = line
         (self.source / name).write_text("\n".join(lines), encoding="utf-8")
 
+    def objects(self, name):
+        source = self.source / name
+        return [command["output"] for command in self.commands
+                if (self.build / command["file"]).resolve() == source.resolve() and not command["output"].startswith(STORMS)
+                and (self.build / command["output"]).exists()]
+
     def code(self, name):
-        """What distinguishes the machine code of a source's objects."""
-        source, sums = self.source / name, []
-        for command in self.commands:
-            made = self.build / command["output"]
-            if (self.build / command["file"]).resolve() == source.resolve() and "storm" not in command["output"] and made.exists():
-                bare = self.build / "bare.o"
-                self.must(["objcopy", "--strip-debug", made, bare])
-                sums.append(hashlib.sha256(bare.read_bytes()).hexdigest())
+        """What distinguishes the machine code of a source's objects; None if it does not compile."""
+        sums = []
+        if not self.make(self.objects(name)):
+            return None
+        for made in self.objects(name):
+            bare = self.build / "bare.o"
+            self.must(["objcopy", "--strip-debug", self.build / made, bare])
+            sums.append(hashlib.sha256(bare.read_bytes()).hexdigest())
         return sums
 
-    def times(self):
-        return {name: name.stat().st_mtime_ns for names in self.targets.values() for name in names if name.exists()}
+    def own_code(self, name):
+        """That of the unchanged source. Other sources may still be built as they were changed before."""
+        if name not in self.codes:
+            self.codes[name] = self.code(name)
+        return self.codes[name]
 
-    def make(self, with_storm=False):
-        return run(["ninja", "-C", self.build, *([] if with_storm else self.plain)]).returncode == 0
+    def make(self, names):
+        return not names or run(["ninja", "-C", self.build, *names]).returncode == 0
+
+    def make_for(self, tests):
+        """What the tests need. A unit test names it all. Others also start programs that they do not name."""
+        ids = {one for test in tests for one in test["depends"]}
+        names = {name for target in self.targets if target["id"] in ids for name in self.outputs(target)}
+        if any(suite(test) != "unit" for test in tests):
+            names.update(name for name in self.plain if not name.startswith("tests/unit/"))
+        return self.make(sorted(names))
 
 
 class Runner:
@@ -137,7 +178,7 @@ def first_to_fail(tests, limits, folder):
         runner.stop()
         return test
 
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return next((test for test in pool.map(one, tests) if test), None)
 
 
@@ -146,38 +187,61 @@ def suite(test):
 
 
 class Mutants:
-    def __init__(self, tree):
-        self.tree = tree
-        self.seconds = self.measure()
+    def __init__(self, tree, with_storms, most):
+        self.tree, self.most = tree, most
+        # The simulator's own tests run nothing of the product.
+        tree.tests = [test for test in tree.tests if suite(test) != "sim"]
+        tests = [test for test in tree.tests if suite(test) != "storm"]
+        self.coverage = self.cover({test["name"] for test in tests})
+        self.seconds = self.measure(tree.tests if with_storms else tests)
         tree.tests = [test for test in tree.tests if test["name"] in self.seconds]
         self.limits = {name: 30 + 6 * seconds for name, seconds in self.seconds.items()}
 
-    def measure(self):
+    def time_of(self, test, folder):
+        began = time.monotonic()
+        passed = Runner(folder).passes(test, 600)
+        return time.monotonic() - began if passed else None
+
+    def cover(self, names):
+        """One test after the other: what each runs is noted in the same files."""
+        tree = self.tree
+        coverage = Coverage(tree.source, tree.covered)
+        names -= set(coverage.tests)
+        if names:
+            print("the lines that each test runs", flush=True)
+            tests = [test for test in tree.build_covered() if test["name"] in names]
+            coverage.measure(tests, lambda test: self.time_of(test, tree.covered))
+        return coverage
+
+    def measure(self, tests):
         """How long each test takes on the unchanged product, if it passes there."""
         kept = self.tree.build / "seconds.json"
-        if kept.exists():
-            return json.loads(kept.read_text(encoding="utf-8"))
-        print("the tests of the unchanged product", flush=True)
-
-        def one(test):
-            began = time.monotonic()
-            if not Runner(self.tree.build).passes(test, 600):
-                print(f"left out, as it fails without a change: {test['name']}", flush=True)
-                return None
-            return test["name"], time.monotonic() - began
-
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            seconds = dict(filter(None, pool.map(one, self.tree.tests)))
+        seconds = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+        known = {name: test["seconds"] for name, test in self.coverage.tests.items()}
+        for test in tests:
+            name = test["name"]
+            if name in seconds:
+                continue
+            if known.get(name) is None:
+                self.tree.make_for([test])
+            seconds[name] = known.get(name) or self.time_of(test, self.tree.build)
+            if seconds[name] is None:
+                print(f"left out, as it fails without a change: {name}", flush=True)
         kept.write_text(json.dumps(seconds), encoding="utf-8")
-        return seconds
+        return {name: took for name, took in seconds.items() if took is not None}
 
-    def affected(self, before):
-        """Tests that use a target that was built anew, the quick ones first."""
-        changed = {name for name, at in self.tree.times().items() if before.get(name) != at}
-        words = {str(name) for name in changed}
-        ids = {one for one, names in self.tree.targets.items() if changed & set(names)}
-        tests = [test for test in self.tree.tests if ids & set(test["depends"]) or words & {str(word) for word in test["cmd"]}]
-        return sorted(tests, key=lambda test: (ORDER.index(suite(test)) if suite(test) in ORDER else len(ORDER), self.seconds[test["name"]]))
+    def affected(self, name, number):
+        """Tests in three lists, the quick ones first in each: unit tests that run the line or may run it, others that do, and the
+        other unit tests. Some of these have children that end by _exit, which gcov does not see. pre: the file is unchanged"""
+        runs = {test["name"]: self.coverage.runs(test["name"], name, number) for test in self.tree.tests if suite(test) != "storm"}
+        tests = [test for test in self.tree.tests if runs.get(test["name"], False) is not False or test["name"] in runs and suite(test) == "unit"]
+        tests.sort(key=lambda test: (-1 if runs[test["name"]] else runs[test["name"]] is False, self.seconds[test["name"]]))
+        sums = itertools.accumulate(self.seconds[test["name"]] for test in tests)
+        lists = [], [], []
+        for test, seconds in zip(tests, sums):
+            if seconds <= self.most:
+                lists[2 if runs[test["name"]] is False else suite(test) != "unit"].append(test)
+        return lists
 
     def fails(self, tests):
         """The first test that fails twice. One that fails once may be a victim of a busy machine."""
@@ -188,25 +252,30 @@ class Mutants:
             tests = tests[tests.index(test) + 1:]
         return None
 
+    def noticed(self, tests, rebuilt=False):
+        """The first that fails; the build counts as one. `rebuilt`: only of programs that are built anew."""
+        times = [os.stat(test["cmd"][0]).st_mtime_ns for test in tests]
+        if not self.tree.make_for(tests):
+            return {"name": "the build"}
+        return self.fails([test for test, time in zip(tests, times) if not rebuilt or os.stat(test["cmd"][0]).st_mtime_ns != time])
+
     def judge(self, name, number, line, kind):
         """None: not valid. Else the name of the test that notices it, or "". Storms are built for it, so they come last, but they
         are what notices a lock that is missing."""
         tree = self.tree
-        before, code = tree.times(), tree.code(name)
+        (quick, others, children), code = self.affected(name, number), tree.own_code(name)
         tree.change(name, number, line)
         try:
-            if not tree.make() or tree.code(name) == code:
+            if tree.code(name) in (None, code):
                 return None
-            plain = [test for test in self.affected(before) if suite(test) != "storm"]
-            quick = [test for test in plain if suite(test) == "unit"] if kind in ("lock", "atomic") else plain
-            test = self.fails(quick)
-            if not test and tree.make(with_storm=True):
-                test = self.fails([test for test in self.affected(before) if suite(test) == "storm"])
-            test = test or self.fails([test for test in plain if test not in quick])
+            test = self.noticed(quick)
+            storms = [test for test in tree.tests if suite(test) == "storm"]
+            for more in (storms, others) if kind in ("lock", "atomic") else (others, storms):
+                test = test or self.noticed(more)
+            test = test or self.noticed(children, rebuilt=True)
             return test["name"] if test else ""
         finally:
             tree.restore(name)
-            tree.make(with_storm=True)
 
 
 def candidates(tree, files):
@@ -214,8 +283,10 @@ def candidates(tree, files):
     lines = collections.defaultdict(list)
     for name in tree.names:
         if name.startswith(PRODUCT) and name.endswith(".c") and "/gen_" not in name and (not files or name in files):
-            for kind, number, line in mutate.of_file((tree.top / name).read_text(encoding="utf-8")):
-                lines[name, number].append((kind, line))
+            text = (tree.top / name).read_text(encoding="utf-8")
+            for kind, number, line in mutate.of_file(text):
+                if not (name.startswith("src/cli/") and FREES.search(text.split("\n")[number - 1])):
+                    lines[name, number].append((kind, line))
     return lines
 
 
@@ -225,10 +296,12 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--without-storms", action="store_true")
+    parser.add_argument("--most", type=float, default=float("inf"))
     parser.add_argument("files", nargs="*")
     given = parser.parse_intermixed_args()
     tree = Tree(given.tree.resolve(), given.folder.resolve())
-    mutants = Mutants(tree)
+    mutants = Mutants(tree, not given.without_storms, given.most)
     lines = candidates(tree, given.files)
     chosen = sorted(lines)
     chance = random.Random(given.seed)

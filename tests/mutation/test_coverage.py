@@ -1,0 +1,58 @@
+"""Which lines covered_cc and coverage.py say were run."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import coverage
+
+HERE = pathlib.Path(__file__).resolve().parent
+PRODUCT = "int twice(int a)\n{\n\tif (a < 0)\n\t\treturn 0;\n\treturn 2 * a;\n}\n"
+TEST = "int twice(int a);\nint main(int count, char **words)\n{\n\treturn twice(count > 1 ? -1 : 0);\n}\n"
+
+
+class Lines(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.source = pathlib.Path(folder.name).resolve()
+        self.build = self.source / "build"
+        for name, text in (("src/twice.c", PRODUCT), ("tests/test.c", TEST)):
+            (self.source / name).parent.mkdir()
+            (self.source / name).write_text(text, encoding="utf-8")
+        self.build.mkdir()
+        for words in (["-c", "../src/twice.c", "-o", "twice.o"], ["-c", "../tests/test.c", "-o", "test.o"], ["twice.o", "test.o", "-o", "test"]):
+            subprocess.run([HERE / "covered_cc", *words], cwd=self.build, env=os.environ | {"REAL_CC": "gcc"}, check=True)
+
+    def run_test(self, *words):
+        subprocess.run([self.build / "test", *words], check=True)
+
+    def test_lines_of_the_product_since_the_last_call(self):
+        self.run_test()
+        self.assertEqual(coverage.lines_run(self.build, self.source), {"src/twice.c": [1, 3, 5]})
+        self.run_test("negative")
+        self.assertEqual(coverage.lines_run(self.build, self.source), {"src/twice.c": [1, 3, 4]})
+        self.assertEqual(coverage.lines_run(self.build, self.source), {})
+
+    def test_what_tests_run(self):
+        known = coverage.Coverage(self.source, self.build)
+        seconds = {"positive": 1, "failing": None, "silent": 1}
+
+        def run(test):
+            if test["name"] == "positive":
+                self.run_test()
+            return seconds[test["name"]]
+
+        known.measure([{"name": name} for name in seconds], run)
+        again = coverage.Coverage(self.source, self.build)
+        for line, runs in (3, True), (4, False), (5, True):
+            self.assertIs(again.runs("positive", "src/twice.c", line), runs)
+            self.assertIsNone(again.runs("failing", "src/twice.c", line))
+            self.assertIsNone(again.runs("silent", "src/twice.c", line))
+        (self.source / "src/twice.c").write_text("\n" + PRODUCT, encoding="utf-8")
+        self.assertIsNone(again.runs("positive", "src/twice.c", 4), "the lines are other ones by now")
+
+
+if __name__ == "__main__":
+    unittest.main()
