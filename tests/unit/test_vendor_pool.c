@@ -167,6 +167,41 @@ TEST(a_retract_leaves_what_others_use)
 	assert_int_equal(spill_account_device_held(0), 0);
 }
 
+static _Atomic unsigned not_admitted;
+
+static void *admits_and_frees(void *pool)
+{
+	const char *error;
+	for (unsigned i = 0; i < 20000; i++) {
+		struct spill_request request = {.bytes = 1 + i % 7};
+		struct spill_ask ask = {.bytes = request.bytes};
+		spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST,
+		                       &error);
+		not_admitted += !spill_vendor_pool_admit(pool, &request, &ask, SPILL_UNLIMITED);
+		if (i % 2)
+			spill_vendor_pool_freed(pool, request.bytes);
+		else
+			spill_vendor_pool_retract(pool, request.bytes, request.admission.charged);
+	}
+	return NULL;
+}
+
+/* No byte is lost, or the pool would be charged for ever, or for less than it has. */
+TEST(threads_share_a_pool)
+{
+	pthread_t threads[4];
+	struct spill_vendor_pool *pool = their_pool();
+	not_admitted = 0;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, admits_and_frees, pool), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(not_admitted, 0);
+	assert_int_equal(fake_vendor.pools, 1);
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
 TEST(a_destroyed_pool_counts_until_its_last_free)
 {
 	struct spill_vendor_pool *pool = their_pool();
