@@ -293,7 +293,7 @@ TEST(no_memory_for_the_lists_of_moves)
 	while (exchange_without(FAKE_realloc, which))
 		which++;
 	assert_true(which > 3);
-	assert_true(exchange_without(FAKE_calloc, 1));
+	assert_true(exchange_without(FAKE_calloc, 1) && exchange_without(FAKE_calloc, 2));
 }
 
 /* The home that one left is the next one's: nothing new is made. */
