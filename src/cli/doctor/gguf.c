@@ -233,6 +233,18 @@ static unsigned count_parts(const char *path)
 	return (size_t)end == tail && parts > 0 && parts <= MOST_PARTS ? parts : 1;
 }
 
+/* The path of a part: its number takes the place of the first one's. False if it is too long. */
+static bool name_part(char part[PATH_MAX], const char *path, unsigned number, unsigned parts)
+{
+	int length, tail = (int)strlen("00001-of-00003.gguf");
+	if (parts == 1)
+		length = snprintf(part, PATH_MAX, "%s", path);
+	else
+		length = snprintf(part, PATH_MAX, "%.*s%05u-of-%05u.gguf", (int)strlen(path) - tail, path,
+		                  number, parts);
+	return length < PATH_MAX;
+}
+
 /* Bytes of the cache for a token: keys and values of 16 bits, or a common vector of small rank. */
 static uint64_t cache_bytes(const struct numbers *numbers)
 {
@@ -264,11 +276,8 @@ const char *gguf_read(const char *path, struct gguf_model *model)
 	char part[PATH_MAX];
 	unsigned parts = count_parts(path);
 	for (unsigned i = 1; i <= parts; i++) {
-		if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
+		if (!name_part(part, path, i, parts))
 			return "its path is too long";
-		if (parts > 1)
-			snprintf(part + strlen(path) - strlen("00001-of-00003.gguf"),
-			         sizeof("00001-of-00003.gguf"), "%05u-of-%05u.gguf", i, parts);
 		const char *problem = read_file(part, &numbers, sizes);
 		if (problem)
 			return problem;
