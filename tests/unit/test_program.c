@@ -18,18 +18,24 @@ static const char *script(const char *program, const char *line)
 	return find_script(interpreter, (struct words){words, words + length});
 }
 
+/* Not inlined: of a constant name gcc -O3 warns that other interpreters' names are longer. */
+static __attribute__((noinline)) bool is_interpreter(const char *program)
+{
+	return find_interpreter(program) != NULL;
+}
+
 TEST(interpreters)
 {
-	assert_non_null(find_interpreter("python"));
-	assert_non_null(find_interpreter("python3"));
-	assert_non_null(find_interpreter("python3.11"));
-	assert_non_null(find_interpreter("perl5.36.0"));
-	assert_non_null(find_interpreter("bash"));
-	assert_non_null(find_interpreter("sh"));
-	assert_null(find_interpreter("python-config"));
-	assert_null(find_interpreter("shred"));
-	assert_null(find_interpreter("llama-server"));
-	assert_null(find_interpreter(""));
+	assert_true(is_interpreter("python"));
+	assert_true(is_interpreter("python3"));
+	assert_true(is_interpreter("python3.11"));
+	assert_true(is_interpreter("perl5.36.0"));
+	assert_true(is_interpreter("bash"));
+	assert_true(is_interpreter("sh"));
+	assert_false(is_interpreter("python-config"));
+	assert_false(is_interpreter("shred"));
+	assert_false(is_interpreter("llama-server"));
+	assert_false(is_interpreter(""));
 }
 
 TEST(scripts)

@@ -17,8 +17,3 @@ int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown)
 {
 	return _cmocka_run_group_tests("tests", tests, count, setup, teardown);
 }
-
-__attribute__((weak)) int main(void)
-{
-	return run_unit_tests(NULL, NULL);
-}

@@ -17,10 +17,11 @@ static CUresult from_extra(void **extra, size_t wanted, void *values)
 		else
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (bytes < wanted || (wanted && !buffer))
+	if (!wanted)
+		return CUDA_SUCCESS;
+	if (!buffer || bytes < wanted)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (wanted)
-		memcpy(values, buffer, wanted);
+	memcpy(values, buffer, wanted);
 	return CUDA_SUCCESS;
 }
 
