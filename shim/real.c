@@ -66,15 +66,16 @@ static void *find_driver_function(const struct spill_row *row)
 	return real;
 }
 
-/* Real functions by row and return address, until an unload. An entry never changes. */
+/* Real functions by row and return address. An entry holds until an unload; a new look-up may renew it. */
 #define SLOTS 4096
 #define PROBES 32
 
 struct cached_real {
 	const struct spill_row *row;
 	const void *caller;
-	unsigned unloads;
 	void *real;
+	struct cached_real *replaced; /* never freed, because another thread may be reading it */
+	atomic_uint unloads;          /* at the last look-up */
 };
 
 static _Atomic(struct cached_real *) cached_reals[SLOTS];
@@ -84,33 +85,44 @@ static size_t start_slot(const struct spill_row *row, const void *caller)
 	return (((uintptr_t)caller + (uintptr_t)spill_row_index(row)) * 0x9e3779b97f4a7c15ull >> 52) % SLOTS;
 }
 
-static void *find_cached_real(const struct spill_row *row, const void *caller)
+/* Of any age. */
+static struct cached_real *find_entry(const struct spill_row *row, const void *caller)
 {
 	size_t start = start_slot(row, caller);
 	for (size_t i = 0; i < PROBES; i++) {
-		const struct cached_real *entry =
+		struct cached_real *entry =
 		    atomic_load_explicit(&cached_reals[(start + i) % SLOTS], memory_order_acquire);
-		if (!entry)
-			return NULL;
-		if (entry->row == row && entry->caller == caller)
-			return entry->unloads == spill_unloads() ? entry->real : NULL;
+		if (!entry || (entry->row == row && entry->caller == caller))
+			return entry;
 	}
 	return NULL;
 }
 
-/* A replaced entry is never freed, because another thread may be reading it. */
+static void *find_cached_real(const struct spill_row *row, const void *caller)
+{
+	const struct cached_real *entry = find_entry(row, caller);
+	return entry && atomic_load(&entry->unloads) == spill_unloads() ? entry->real : NULL;
+}
+
+/* An entry that is still right is renewed, so that plug-ins may come and go for years and cost no memory. */
 static void cache_real(const struct spill_row *row, const void *caller, void *real)
 {
+	struct cached_real *known = find_entry(row, caller);
+	if (known && known->real == real) {
+		atomic_store(&known->unloads, spill_unloads());
+		return;
+	}
 	struct cached_real *fresh = malloc(sizeof(*fresh));
 	size_t start = start_slot(row, caller);
 	if (!fresh)
 		return;
-	*fresh = (struct cached_real){row, caller, spill_unloads(), real};
+	*fresh = (struct cached_real){.row = row, .caller = caller, .real = real, .unloads = spill_unloads()};
 	for (size_t i = 0; i < PROBES; i++) {
 		_Atomic(struct cached_real *) *slot = &cached_reals[(start + i) % SLOTS];
 		struct cached_real *there = atomic_load(slot);
 		bool usable = !there || (there->row == row && there->caller == caller) ||
-		              there->unloads != spill_unloads();
+		              atomic_load(&there->unloads) != spill_unloads();
+		fresh->replaced = there;
 		if (usable && atomic_compare_exchange_strong(slot, &there, fresh))
 			return;
 	}

@@ -1,0 +1,71 @@
+/* The real functions that callers reach, by what dlsym gave them. */
+#include "unit.h"
+
+#include <malloc.h>
+
+#include "caller.h"
+#include "libc_symbol.h"
+#include "real.h"
+
+/* -- in place of the look-ups of the shim: nothing is found but what is remembered ------------------------ */
+
+enum { PLAIN, PLUG_IN };
+const struct spill_row spill_rows[SPILL_HOOKS] = {[PLAIN] = {.domain = SPILL_HIP, .symbol = "hipFree"},
+                                                  [PLUG_IN] = {.domain = SPILL_HIP, .symbol = "hipMalloc"}};
+
+static void *find_nothing(void *handle, const char *symbol)
+{
+	return NULL;
+}
+
+spill_dlsym_fn *spill_real_dlsym(void)
+{
+	return find_nothing;
+}
+
+int spill_real_dlclose(void *handle)
+{
+	return 0;
+}
+
+static void *next; /* behind us, of any name */
+
+void *spill_libc_symbol(const char *name)
+{
+	return next;
+}
+
+bool spill_row_has_stub(const struct spill_row *of, const void *address)
+{
+	return false;
+}
+
+/* -- callers ------------------------------------------------------------------------------------------------ */
+
+static char caller[2], first[1], second[1];
+
+TEST(an_unload_ends_what_is_known)
+{
+	const struct spill_row *hook = &spill_rows[PLAIN];
+	next = first;
+	assert_ptr_equal(spill_real(hook, caller), first);
+	next = second;
+	assert_ptr_equal(spill_real(hook, caller), first);
+	spill_unloads_count();
+	assert_ptr_equal(spill_real(hook, caller), second);
+	assert_ptr_equal(spill_real(hook, caller + 1), second);
+}
+
+/* Plug-ins come and go for years, and the functions stay where they are. */
+TEST(unloads_cost_no_memory)
+{
+	const struct spill_row *hook = &spill_rows[PLUG_IN];
+	next = first;
+	spill_real(hook, caller);
+	size_t before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < 10000; i++) {
+		spill_unloads_count();
+		assert_ptr_equal(spill_real(hook, caller), first);
+	}
+	assert_in_range(mallinfo2().uordblks, 0, before + 1000);
+}
