@@ -16,7 +16,7 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 # The only list of needed packages, by their names in Debian 12.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev libcmocka-dev libcjson-dev libamdhip64-dev
 	libjs-dygraphs libncurses-dev scdoc)
-packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish openmpi-bin python3-jsonschema python3-pyte python3-yaml)
+packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish musl-tools openmpi-bin python3-jsonschema python3-pyte python3-yaml)
 # The loader for a 32-bit program of the tests.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
 # Of one step: munge comes with a service, which Debian starts.
