@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,11 @@ class Case(unittest.TestCase):
         self.assertEqual((run["differences"], run["unknown_frees"], run["late_events"], run["bad_lines"]), ([], 0, 0, 0))
         self.assertEqual(done.returncode, 1 if run["totals"]["ooms"] > run["honest"] else 0)
         return run
+
+
+def file_limit(most):
+    """A preexec_fn: no file grows beyond it. The simulator makes its memory of a file where it must, so the hard limit stays."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 def without_files(lines):

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import subprocess
 import unittest
@@ -102,11 +101,7 @@ class Log(ScriptCase):
 
     def test_file_size_limit(self):
         words = FULL + " alloc:b:1m:20 free:b" * 3
-
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-        done = self.good(self.script(words, how={"preexec_fn": limit}))
+        done = self.good(self.script(words, how={"preexec_fn": harness.file_limit(4096)}))
         self.assertGreaterEqual(done.returncode, 0)
         self.assertEqual(self.log.stat().st_size, 4096)
         self.assertEqual(self.whole_lines()[0]["kind"], "start")
@@ -317,11 +312,7 @@ class Rotated(ScriptCase):
         move.write_text(f"#!/bin/sh\nmv {self.log} {self.log}.1\n{self.SECOND}\n")
         move.chmod(0o700)
         more = " alloc:b:1m:20 free:b"
-
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
-
-        done = self.good(self.script(f"{FULL}{more * 8} child:{move} {FULL}", how={"preexec_fn": limit}))
+        done = self.good(self.script(f"{FULL}{more * 8} child:{move} {FULL}", how={"preexec_fn": harness.file_limit(20000)}))
         self.assertIn("status 0", done.stdout)
         old = (self.folder / "log.jsonl.1").read_bytes()
         self.assertEqual(len(old), 20000)

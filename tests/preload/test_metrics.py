@@ -2,12 +2,11 @@
 import os
 import pathlib
 import re
-import resource
 import stat
 import time
 import unittest
 
-from harness import MIB, PROGRAMS, SPILL
+from harness import MIB, PROGRAMS, SPILL, file_limit
 from scripted import FULL, MOVED
 from test_top import TopCase
 
@@ -223,10 +222,7 @@ class Harmless(MetricsCase):
 
     def test_a_file_size_limit(self):
         """No signal, and no half of a file."""
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
-
-        done = self.script(FULL, how={"preexec_fn": limit}, SPILL_LOG="off")
+        done = self.script(FULL, how={"preexec_fn": file_limit(1024)}, SPILL_LOG="off")
         self.assertEqual((done.stdout, done.returncode), (self.reference, 0))
         self.assertIn("log.metrics cannot be written: File too large", done.stderr)
         self.assertEqual([path.name for path in self.folder.glob("spill.prom*")], [])

@@ -240,6 +240,7 @@ static void load_config(void)
 
 	config = (struct sim_config){.vmm = true, .host_vmm = true, .managed = true, .concurrent = true};
 	vram_of(getenv("SPILL_SIM_VRAM"));
+	config.addresses = size_of("SPILL_SIM_ADDRESSES", 0) / SIM_GRANULE * SIM_GRANULE;
 	config.context_bytes = size_of("SPILL_SIM_CONTEXT", 0);
 	config.installed = (int)number_of("SPILL_SIM_DEVICES", SIM_DEVICES, 1);
 	visible_of(getenv("CUDA_VISIBLE_DEVICES"));

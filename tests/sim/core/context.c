@@ -22,6 +22,13 @@ extern void __tsan_init(void) __attribute__((weak));
 /* qemu-user keeps a record for each page of a mapping. */
 #define ADDRESSES_EMULATED ((uint64_t)4 << 30)
 
+static uint64_t choose_addresses(uint64_t configured)
+{
+	if (configured)
+		return configured;
+	return __tsan_init ? ADDRESSES_TSAN : device_maps_again() ? ADDRESSES : ADDRESSES_EMULATED;
+}
+
 static void in_child(void)
 {
 	if (atomic_load(&state) == STARTED)
@@ -31,7 +38,7 @@ static void in_child(void)
 static enum sim_status start_simulator(void)
 {
 	const struct sim_config *config = sim_config();
-	uint64_t bytes = __tsan_init ? ADDRESSES_TSAN : device_maps_again() ? ADDRESSES : ADDRESSES_EMULATED;
+	uint64_t bytes = choose_addresses(config->addresses);
 
 	if (config->devices == 0)
 		return SIM_NO_DEVICE;

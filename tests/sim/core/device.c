@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core_internal.h"
@@ -102,6 +103,19 @@ bool device_maps_again(void)
 /* Beyond the descriptors that programs count. */
 #define FIRST_DESCRIPTOR 500
 
+/* The memory of a device is no file of the program's: its limit of files (a soft one) does not count. */
+static bool set_bytes(int descriptor, uint64_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_max < bytes)
+		return false;
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit.rlim_max, limit.rlim_max});
+	bool good = ftruncate(descriptor, (off_t)bytes) == 0;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	return good;
+}
+
 static int make_descriptor(uint64_t bytes)
 {
 	int made = memfd_create("sim-home", MFD_CLOEXEC);
@@ -110,7 +124,7 @@ static int make_descriptor(uint64_t bytes)
 	if (moved >= 0)
 		close(made);
 	made = moved >= 0 ? moved : made;
-	if (made < 0 || ftruncate(made, (off_t)bytes) == 0)
+	if (made < 0 || set_bytes(made, bytes))
 		return made;
 	close(made);
 	return -1;
