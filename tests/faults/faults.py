@@ -122,6 +122,22 @@ def write_old_logs(home):
         (state / f"old-{number}.jsonl").chmod(0o600)
 
 
+def environment_of(program, folder):
+    """For a run of it in the folder, with the library and the simulated GPU. Its home is made there."""
+    home, policy = folder / "home", folder / "policy"
+    home.mkdir()
+    variables = {name: value.replace("{home}", str(home)) for name, value in program.variables.items()}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LD_LIBRARY_PATH": os.environ["SIM_PATH"], "LD_PRELOAD": str(LIBRARY),
+                   "SPILL_LOG": str(home / "log.jsonl"), "SPILL_HOST_SHARE": "no", **variables}
+    if program.old_logs:
+        write_old_logs(home)
+        del environment["SPILL_LOG"]  # the default folder
+    if program.policy:
+        policy.write_text(program.policy, encoding="utf-8")
+        environment["SPILL_POLICY"] = str(policy)
+    return environment
+
+
 class Run:
     """One run of a program in a folder of its own."""
 
@@ -134,19 +150,9 @@ class Run:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _run(self, folder, stubs):
-        home = folder / "home"
-        home.mkdir()
-        log, report, policy = home / "log.jsonl", folder / "report", folder / "policy"
-        variables = {name: value.replace("{home}", str(home)) for name, value in self.program.variables.items()}
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
-                       "LD_PRELOAD": f"{LIBRARY}:{MODULE}", "SPILL_LOG": str(log), "FAULTS_REPORT": str(report),
-                       "FAULTS_STUBS": str(stubs), "FAULTS": ",".join(map(str, self.faults)), "SPILL_HOST_SHARE": "no", **variables}
-        if self.program.old_logs:
-            write_old_logs(home)
-            del environment["SPILL_LOG"]  # the default folder
-        if self.program.policy:
-            policy.write_text(self.program.policy, encoding="utf-8")
-            environment["SPILL_POLICY"] = str(policy)
+        home, report = folder / "home", folder / "report"
+        environment = environment_of(self.program, folder) | {
+            "LD_PRELOAD": f"{LIBRARY}:{MODULE}", "FAULTS_REPORT": str(report), "FAULTS_STUBS": str(stubs), "FAULTS": ",".join(map(str, self.faults))}
         try:
             done = subprocess.run([str(word) for word in self.program.command], env=environment, cwd=home, capture_output=True,
                                   text=True, errors="replace", timeout=PATIENCE_S, check=False)
@@ -155,7 +161,7 @@ class Run:
             self.status, self.stdout, self.stderr = None, str(late.stdout), str(late.stderr)
         self.report = Report(report.read_text(encoding="utf-8")) if report.exists() else None
         written = sorted(path for path in home.rglob("*.jsonl") if not path.name.startswith("old-"))
-        log = written[0] if written else log
+        log = written[0] if written else home / "log.jsonl"
         self.log = log.read_bytes() if written else None
         self.files = sorted(path.name for path in home.rglob("*") if path != log and not re.fullmatch(self.program.files, path.name))
         self.reader = ""

@@ -104,7 +104,7 @@ class Tools(Coexist):
     def test_strace(self):
         self.served(["strace", "-f", "-o", "/dev/null", *JOB], LIBRARY)
 
-    # Of programs under gdb and valgrind the simulated GPU asks too much: they call a driver that does nothing.
+    # Of gdb and a usual valgrind the simulated GPU asks too much: these programs call a driver that does nothing. memcheck.py has others.
     GATE = [str(BUILD / "tests/bench/gate"), "1", "1000"]
 
     def on_no_driver(self, command, preload):
