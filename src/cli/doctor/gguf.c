@@ -222,15 +222,27 @@ static const char *read_file(const char *path, struct numbers *numbers, uint64_t
 	return problem;
 }
 
+/* The number of five digits; 0 if they are none. */
+static unsigned five_digits(const char *text)
+{
+	unsigned number = 0;
+	for (unsigned i = 0; i < 5; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return 0;
+		number = number * 10 + (unsigned)(text[i] - '0');
+	}
+	return number;
+}
+
 /* The number of parts that a name like x-00001-of-00003.gguf tells; 1: it is the only file. */
 static unsigned count_parts(const char *path)
 {
 	size_t length = strlen(path), tail = strlen("-00001-of-00003.gguf");
-	unsigned first, parts;
-	int end = 0;
-	if (length < tail || sscanf(path + length - tail, "-%5u-of-%5u.gguf%n", &first, &parts, &end) != 2)
+	const char *name = length < tail ? "" : path + length - tail;
+	if (name[0] != '-' || strncmp(name + 6, "-of-", 4) != 0 || strcmp(name + 15, ".gguf") != 0)
 		return 1;
-	return (size_t)end == tail && parts > 0 && parts <= MOST_PARTS ? parts : 1;
+	unsigned parts = five_digits(name + 10);
+	return five_digits(name + 1) && parts && parts <= MOST_PARTS ? parts : 1;
 }
 
 /* The path of a part: its number takes the place of the first one's. False if it is too long. */
