@@ -22,6 +22,7 @@
 #include "chunked.h"
 #include "shared_chunks.h"
 #include "promote.h"
+#include "quiesce.h"
 
 static void finish_free(struct spill_request *request, struct spill_allocation *allocation,
                         enum spill_reason reason)
@@ -111,9 +112,8 @@ static void free_behind_context(struct spill_request *request, struct spill_allo
 	placement->order = (struct spill_stream_order){NULL, context};
 	/* Another thread may end the context at this moment. */
 	struct spill_context_hold hold;
-	if (!spill_capture_any() && backend->moves &&
-	    spill_context_hold(&hold, backend, placement->event_device, context, 0)) {
-		if (!backend->moves->mark(placement->event_device, context, &event))
+	if (spill_context_hold(&hold, backend, placement->event_device, context, 0)) {
+		if (spill_quiesce_mark(backend, placement->event_device, context, &event))
 			placement->event = event;
 		spill_context_release(&hold);
 	}

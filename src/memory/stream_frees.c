@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "contexts.h"
+#include "quiesce.h"
 
 /* The frees of one stream, or of no stream. */
 struct spill_stream_free_list {
@@ -136,7 +137,7 @@ static bool place_mark(const struct spill_backend *backend, struct spill_free_ma
 	mark->generation = spill_context_generation();
 	mark->birth = spill_contexts_birth(backend, mark->context);
 	mark->number = spill_stream_frees_number();
-	bool placed = mark->birth && !backend->moves->mark(mark->device, mark->context, &mark->event);
+	bool placed = mark->birth && spill_quiesce_mark(backend, mark->device, mark->context, &mark->event);
 	spill_context_release(&hold);
 	return placed;
 }

@@ -13,6 +13,7 @@
  */
 #define POLL_NS 5000
 #define POLL_MOST_NS 200000
+#define MARK_NS 1000000 /* the gate is closed so long at most for a mark */
 
 /* A context and the mark behind its work. No event: the work is done. */
 struct context_mark {
@@ -151,6 +152,20 @@ static bool synchronize_contexts(const struct spill_backend *backend, int device
 	for (unsigned i = 0; i < count && synchronized; i++)
 		synchronized = !backend->moves->synchronize(device, contexts[i]);
 	return synchronized;
+}
+
+bool spill_quiesce_mark(const struct spill_backend *backend, int device, void *context, void **event)
+{
+	bool mine = spill_mover_is_mine(), marked = false;
+	if (!backend->moves || (!mine && !spill_mover_trylock()))
+		return false;
+	if (spill_gate_close(spill_clock_ns() + MARK_NS)) {
+		marked = !spill_capture_any() && !backend->moves->mark(device, context, event);
+		spill_gate_open();
+	}
+	if (!mine)
+		spill_mover_unlock();
+	return marked;
 }
 
 bool spill_quiesce_synchronize(const struct spill_backend *backend, int device, uint64_t deadline_ns)

@@ -242,6 +242,37 @@ TEST(a_look_is_behind_the_gate_and_spares_captures)
 	assert_true(spill_quiesce_look(&vendor, 0, NEVER, 0));
 }
 
+static bool mark_alone(void)
+{
+	void *event = NULL;
+	bool marked = spill_quiesce_mark(&vendor, contexts[0].device, &contexts[0], &event);
+	assert_true(marked == (event != NULL));
+	assert_true(spill_mover_trylock()); /* nobody holds it now */
+	spill_mover_unlock();
+	assert_int_equal(atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED, 0);
+	return marked;
+}
+
+/* A mark that stays for later is no less dangerous. It is not worth a wait for another thread that moves memory. */
+TEST(a_single_mark_is_behind_the_gate_and_spares_captures)
+{
+	on_mark = finds_it_closed;
+	assert_true(mark_alone());
+	set_capturing(true);
+	assert_false(mark_alone());
+	set_capturing(false);
+	contexts[0].refuses = true;
+	assert_false(mark_alone());
+	contexts[0].refuses = false;
+	assert_int_equal(contexts[0].marks, 1);
+	spill_mover_lock();
+	void *event = NULL;
+	assert_true(spill_quiesce_mark(&vendor, contexts[0].device, &contexts[0], &event));
+	assert_true(spill_mover_is_mine());
+	spill_mover_unlock();
+	contexts[0].alive = 0; /* whoever asked for them destroys them */
+}
+
 static bool synchronize_ms(uint64_t most)
 {
 	bool synchronized = spill_quiesce_synchronize(&vendor, 0, fake_clock.ns + most * MS);
