@@ -75,12 +75,14 @@ class Captures(ScriptCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return [tuple(line.split()) for line in done.stdout.splitlines()]
 
-    def test_nothing_moves_while_another_thread_captures(self):
-        """The allocation is served by the next step; after the capture it moves again."""
-        for begin in ("thread:begin:a:1", "thread:begin:a:2", "mode:2 thread:begin:a:0"):
+    def test_nothing_moves_while_a_thread_captures(self):
+        """The allocation is served by the next step, also that of the thread itself; after the capture it moves again."""
+        for begin, end in (("thread:begin:a:1", "thread:end:a"), ("thread:begin:a:2", "thread:end:a"),
+                           ("mode:2 thread:begin:a:0", "thread:end:a"), ("mode:2 begin:a:0", "end:a")):
             with self.subTest(begin):
                 self.log.unlink(missing_ok=True)
-                results = self.words(f"alloc:4 alloc:4 alloc:4 {begin} alloc:4 thread:status:a thread:end:a alloc:4 look")
+                status = "thread:status:a" if end.startswith("thread") else "status:a"
+                results = self.words(f"alloc:4 alloc:4 alloc:4 {begin} alloc:4 {status} {end} alloc:4 look")
                 self.assertEqual(results[-5:], [("status", "1"), ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS"),
                                                 ("alloc:4", "CUDA_SUCCESS"), ("look", "CUDA_SUCCESS")])
                 kinds = [record for record in self.checked_records() if record["kind"] in ("alloc", "move") and
@@ -88,13 +90,6 @@ class Captures(ScriptCase):
                 places = [record.get("place", record["kind"]) for record in kinds]
                 self.assertEqual(places[:4], ["movable", "movable", "movable", "split"])
                 self.assertIn("move", places[4:])
-
-    def test_nor_while_its_own_thread_does(self):
-        results = self.words("alloc:4 alloc:4 alloc:4 begin:a:0 mode:2 alloc:4 mode:0 status:a end:a alloc:4 look")
-        self.assertEqual([result for word, result in results if word == "alloc:4"][3:],
-                         ["CUDA_ERROR_OUT_OF_MEMORY", "CUDA_SUCCESS"])
-        kinds = [record["kind"] for record in self.checked_records()]
-        self.assertLess(kinds.index("oom"), kinds.index("move"))
 
 
 del MovableCase, ScriptCase
