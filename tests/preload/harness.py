@@ -67,7 +67,7 @@ class Case(unittest.TestCase):
                  "SPILL_HOST_SHARE": self.share, "SPILL_LOG_LEVEL": self.level}
         return variables | {name: value for name, value in given.items() if value}
 
-    def run_program(self, command, *, preload=True, vram=None, **variables):
+    def run_program(self, command, *, preload=True, vram=None, timeout=300, **variables):
         """Runs on the simulator; returns the CompletedProcess. `variables` are added to a bare environment."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": vram or self.vram,
                        "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
             environment |= self.preloaded()
         for name, value in variables.items():
             environment[name] = str(value)
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
 
     def all_right(self, done):
         """Every word of a program succeeded and all data was right."""
