@@ -194,8 +194,7 @@ static void run_copies(unsigned until)
 
 static void run_meanwhile(void)
 {
-	void (*meanwhile)(void) = fake_vendor.meanwhile;
-	fake_vendor.meanwhile = NULL;
+	void (*meanwhile)(void) = __atomic_exchange_n(&fake_vendor.meanwhile, NULL, __ATOMIC_ACQ_REL);
 	if (meanwhile)
 		meanwhile();
 }
