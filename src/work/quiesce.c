@@ -1,6 +1,7 @@
 #include "quiesce.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "capture.h"
 #include "clock.h"
@@ -13,7 +14,12 @@
  */
 #define POLL_NS 5000
 #define POLL_MOST_NS 200000
-#define MARK_NS 1000000 /* the gate is closed so long at most for a mark */
+/*
+ * The gate is closed so long at most for a mark. If a call stays inside longer (a copy that waits), no mark is tried
+ * for a while, so that all the tries together cost a hundredth of the time.
+ */
+#define MARK_NS 100000
+#define MARK_PAUSE_NS (100 * MARK_NS)
 
 /* A context and the mark behind its work. No event: the work is done. */
 struct context_mark {
@@ -154,14 +160,19 @@ static bool synchronize_contexts(const struct spill_backend *backend, int device
 	return synchronized;
 }
 
+static _Atomic uint64_t next_mark_ns; /* after a try in vain */
+
 bool spill_quiesce_mark(const struct spill_backend *backend, int device, void *context, void **event)
 {
 	bool mine = spill_mover_is_mine(), marked = false;
-	if (!backend->moves || (!mine && !spill_mover_trylock()))
+	uint64_t now = spill_clock_ns();
+	if (!backend->moves || now < atomic_load(&next_mark_ns) || (!mine && !spill_mover_trylock()))
 		return false;
-	if (spill_gate_close(spill_clock_ns() + MARK_NS)) {
+	if (spill_gate_close(now + MARK_NS)) {
 		marked = !spill_capture_any() && !backend->moves->mark(device, context, event);
 		spill_gate_open();
+	} else {
+		atomic_store(&next_mark_ns, now + MARK_PAUSE_NS);
 	}
 	if (!mine)
 		spill_mover_unlock();

@@ -34,8 +34,8 @@ bool spill_quiesce_synchronize(const struct spill_backend *backend, int device, 
 /*
  * Marks all work of a context that is submitted by now, for looks at *event later (backend.h, `mark`). A
  * mark breaks each capture of its context, so none may begin behind the look for one: the gate is closed
- * meanwhile, for a millisecond at most. False: no mark, because something captures, another thread moves
- * memory, a call does not return, or the vendor refuses. pre: the context is held (contexts.h), this thread
+ * meanwhile, for 0.1 ms at most. False: no mark, because something captures, another thread moves memory, a
+ * call does not return, did not return some ms ago, or the vendor refuses. pre: the context is held (contexts.h), this thread
  * is not inside the gate
  */
 bool spill_quiesce_mark(const struct spill_backend *backend, int device, void *context, void **event);

@@ -242,11 +242,17 @@ TEST(a_look_is_behind_the_gate_and_spares_captures)
 	assert_true(spill_quiesce_look(&vendor, 0, NEVER, 0));
 }
 
-static bool mark_alone(void)
+static bool mark_one(void)
 {
 	void *event = NULL;
 	bool marked = spill_quiesce_mark(&vendor, contexts[0].device, &contexts[0], &event);
 	assert_true(marked == (event != NULL));
+	return marked;
+}
+
+static bool mark_alone(void)
+{
+	bool marked = mark_one();
 	assert_true(spill_mover_trylock()); /* nobody holds it now */
 	spill_mover_unlock();
 	assert_int_equal(atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED, 0);
@@ -265,9 +271,16 @@ TEST(a_single_mark_is_behind_the_gate_and_spares_captures)
 	assert_false(mark_alone());
 	contexts[0].refuses = false;
 	assert_int_equal(contexts[0].marks, 1);
+	/* A call that stays inside: it is waited for once, and then not for a while. */
+	assert_true(spill_gate_close(NEVER)); /* as good as another closer, or a call inside */
+	assert_false(mark_one());
+	spill_gate_open();
+	assert_false(mark_alone());
+	fake_clock.ns += 10 * MS;
+	assert_true(mark_alone());
+	assert_int_equal(contexts[0].marks, 2);
 	spill_mover_lock();
-	void *event = NULL;
-	assert_true(spill_quiesce_mark(&vendor, contexts[0].device, &contexts[0], &event));
+	assert_true(mark_one());
 	assert_true(spill_mover_is_mine());
 	spill_mover_unlock();
 	contexts[0].alive = 0; /* whoever asked for them destroys them */
