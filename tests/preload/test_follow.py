@@ -406,11 +406,14 @@ class InPlace(TimedCase):
         return told
 
     def test_what_kernels_lose_is_told(self):
-        """Of 12 sweeps the first ones may bring some of the memory instead. A busy machine makes a kernel later than its model."""
+        """Of 12 sweeps the first ones may bring some of the memory instead.
+
+        A busy machine makes a kernel later than its model: in place, or on the device, and then less seems to be lost. What is
+        promised is a quarter (docs/limits.md)."""
         told = self.story(self.program(f"make:6:32 {'reread:1:1 ' * 12} check", **self.link))
         self.assertTrue(6 * 24 * MIB < told["in_place_bytes"] <= 12 * 32 * MIB, told)
         lost = told["in_place_bytes"] * self.LOST_US
-        self.assertTrue(0.9 * lost < told["in_place_us"] <= told["in_place_most_us"] < 2 * lost, (told, lost))
+        self.assertTrue(0.75 * lost < told["in_place_us"] <= told["in_place_most_us"] < 2 * lost, (told, lost))
         self.assertRegex(told["in_place"], r"^kernels lost about [0-9.]+ s, [0-9]+ % of the [0-9.]+ s, by reading about [0-9.]+ [MG]iB of it "
                          "over the link$")
 
