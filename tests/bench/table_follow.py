@@ -26,9 +26,9 @@ class Measured:
 
     def __init__(self, run, enough=None):
         self.run, self.words = run, [line.split() for line in run.stderr.splitlines()]
-        steps = [float(words[2]) for words in self.words if len(words) == 3 and words[0] == "step"]
-        counted = sorted(steps[FIRST:] or steps[-1:])
-        self.steps = len(steps)
+        self.times = [float(words[2]) for words in self.words if len(words) == 3 and words[0] == "step"]
+        counted = sorted(self.times[FIRST:] or self.times[-1:])
+        self.steps = len(self.times)
         self.ms, self.least, self.most = (counted[len(counted) // 2], counted[0], counted[-1]) if counted else (None,) * 3
         self.enough = enough
 

@@ -32,8 +32,7 @@ MODULES = ("torch", "transformers", "timm", "torchvision", "peft", "jax", "cupy"
 
 def start_ratio(measured):
     """The longest of the first steps over the median of the later ones."""
-    steps = [float(words[2]) for words in measured.words if len(words) == 3 and words[0] == "step"]
-    return f"{max(steps[:FIRST]) / measured.ms:.1f}" if len(steps) > FIRST else ""
+    return f"{max(measured.times[:FIRST]) / measured.ms:.1f}" if measured.steps > FIRST else ""
 
 
 def against_best(ways):

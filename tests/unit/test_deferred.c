@@ -138,22 +138,30 @@ static void the_stream_ends(void)
 	spill_deferred_stream_ended(&fake_vendor_backend, &ended_stream);
 }
 
-/* A later stream of that handle has no order with the free. */
-TEST(a_stream_that_ends_during_a_poll)
+static const struct spill_place_request on_host = {&fake_vendor_backend, &policy, 0, NULL, 64 * MIB, 0,
+                                                   SPILL_UNLIMITED};
+
+/* Memory that can be used again, freed in that order. */
+static struct spill_placement *defer_reusable(const bool *passed, struct spill_stream_order order)
 {
-	const struct spill_stream_order order = {&ended_stream, &context};
 	const char *error;
-	bool passed = false;
-	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, NULL, 64 * MIB, 0,
-	                                   SPILL_UNLIMITED};
-	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &on_host, &error);
 	assert_non_null(placement);
 	placement->reusable = true;
-	placement->event = fake_vendor_event(&passed);
+	placement->event = fake_vendor_event(passed);
 	placement->event_context = &context;
 	placement->event_generation = spill_context_generation();
 	placement->order = order;
 	spill_deferred_add(placement);
+	return placement;
+}
+
+/* A later stream of that handle has no order with the free. */
+TEST(a_stream_that_ends_during_a_poll)
+{
+	const struct spill_stream_order order = {&ended_stream, &context};
+	bool passed = false;
+	defer_reusable(&passed, order);
 	fake_vendor.meanwhile = the_stream_ends;
 	spill_deferred_poll(&fake_vendor_backend, false);
 	assert_null(fake_vendor.meanwhile);
@@ -201,16 +209,7 @@ TEST(what_is_pinned_is_used_again)
 	                                same_handle = {&stream, &other};
 	const char *error;
 	bool passed = false;
-	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, NULL, 64 * MIB, 0,
-	                                   SPILL_UNLIMITED};
-	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
-	assert_non_null(placement);
-	placement->reusable = true;
-	placement->event = fake_vendor_event(&passed);
-	placement->event_context = &context;
-	placement->event_generation = spill_context_generation();
-	placement->order = mine;
-	spill_deferred_add(placement);
+	struct spill_placement *placement = defer_reusable(&passed, mine);
 	/* Still in use: for its own stream alone, and not for much less or more than it is. */
 	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &elsewhere));
 	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &same_handle));
@@ -240,7 +239,7 @@ TEST(what_is_pinned_is_used_again)
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	spill_deferred_drop(&fake_vendor_backend, 0); /* its last context has ended */
 	nothing_is_held();
-	placement = spill_place_make(&spill_place_split, &want, &error);
+	placement = spill_place_make(&spill_place_split, &on_host, &error);
 	placement->reusable = true;
 	spill_deferred_give(placement);
 	spill_deferred_drop(&fake_vendor_backend, -1);
