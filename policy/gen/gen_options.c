@@ -117,9 +117,8 @@ static const char rules[] =
     "- `spill log` prints how many requests each rule had in a run.\n"
     "\n"
     "If a rule's `place` is impossible, the request goes on as without `place`, and the log has the\n"
-    "attempt. Examples are `place = split` in a strict stream capture, host memory beyond `host.limit`, and "
-    "a\n"
-    "device that does not support the place.\n";
+    "attempt. Examples are `place = split` in a strict stream capture, host memory beyond\n"
+    "`host.limit`, and a device that does not support the place.\n";
 
 void print_values(const struct spill_option *row)
 {

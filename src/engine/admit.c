@@ -181,7 +181,7 @@ static bool handle_full(struct spill_request *request)
 
 /* -- device.reserve ---------------------------------------------------------------------------- */
 
-/* Does nothing keep the reserve from this request, as in a capture? Reads the clock. */
+/* Does nothing keep the reserve from this request, as in a capture that forbids our calls? Reads the clock. */
 static bool is_reserve_open(struct spill_request *request)
 {
 	struct spill_admission *admission = &request->admission;

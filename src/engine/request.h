@@ -72,7 +72,7 @@ struct spill_capture;
 	X(RANGE, range, "reads base and size of an allocation: as for ATTR") \
 	X(POINTER, pointer, "reads all attributes of a pointer in one structure: as for ATTR") \
 	X(PEER, peer, "lets a context or device use another's memory: applied to placed memory, too") \
-	X(CAPTURE_BEGIN, capture, "begins a capture: in it nothing is placed, waited for or given back") \
+	X(CAPTURE_BEGIN, capture, "begins a capture: in it nothing moves, is waited for or given back") \
 	X(CAPTURE_END, capture, "ends a capture") \
 	X(CAPTURE_MODE, capture, "changes the calls that a thread may make while others capture") \
 	X(STREAM_END, capture, "ends a stream and its capture") \
