@@ -46,7 +46,11 @@ struct cli_event {
 	const struct cli_name *reason;              /* for OOM: refused_by */
 };
 
-#define CLI_SORTER_MOST 16384
+/*
+ * 64 busy threads on two cores: one that waits for a processor between its event and its line lets
+ * others write over 16,384 lines. Memory: some 30 MB, only where an order is missing for good.
+ */
+#define CLI_SORTER_MOST 131072
 
 struct cli_sorter_item;
 
