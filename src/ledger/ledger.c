@@ -18,7 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
 static struct spill_allocation *buckets[BUCKETS];
 static void *placed; /* tsearch(3) */
 static _Atomic uint64_t placed_count;
-static uint64_t not_in_tree; /* entries with a placement that got no memory for a node */
+static uint64_t not_in_tree; /* entries with a placement that have no node */
 static uint64_t next_seq = 1, next_order = 1;
 
 static struct spill_allocation **bucket(uint64_t ptr)
@@ -36,15 +36,31 @@ static int compare_ranges(const void *left, const void *right)
 	return b->ptr + b->bytes <= a->ptr ? 1 : 0;
 }
 
-/* pre: locked. False if there is no memory for the tree's node. */
+/* pre: locked */
+static void take_from_tree(struct spill_allocation *entry)
+{
+	tdelete(entry, &placed, compare_ranges);
+	entry->in_tree = false;
+}
+
+/*
+ * pre: locked. False if there is no memory for the tree's node.
+ *
+ * The vendor gives an address again as soon as it has ended a context, and that context's entries
+ * are still here then. Such an entry leaves the tree: the address is the new one's.
+ */
 static bool link_placed(struct spill_allocation *entry)
 {
+	struct spill_allocation **node;
 	if (!entry->placement || entry->handle)
 		return true;
-	if (!tsearch(entry, &placed, compare_ranges))
-		return false;
-	atomic_fetch_add(&placed_count, 1);
-	return true;
+	while ((node = tsearch(entry, &placed, compare_ranges)) && *node != entry) {
+		take_from_tree(*node);
+		not_in_tree++;
+	}
+	entry->in_tree = node != NULL;
+	atomic_fetch_add(&placed_count, entry->in_tree);
+	return entry->in_tree;
 }
 
 /* pre: locked */
@@ -52,7 +68,9 @@ static void unlink_placed(struct spill_allocation *entry)
 {
 	if (!entry->placement || entry->handle)
 		return;
-	if (!tdelete(entry, &placed, compare_ranges) && not_in_tree)
+	if (entry->in_tree)
+		take_from_tree(entry);
+	else
 		not_in_tree--;
 	atomic_fetch_sub(&placed_count, 1);
 }

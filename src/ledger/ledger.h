@@ -44,6 +44,7 @@ struct spill_allocation {
 	bool ordered;                      /* allocated in stream order. */
 	bool part;     /* a range of a segment (ordered_pool.h). That is counted, and the range is not. */
 	bool outlives; /* no context's end ends it, as in the vendor's pools (backend.h). */
+	bool in_tree;  /* for ledger.c. */
 	struct spill_vendor_pool *mempool; /* the pool that counts its live bytes, or NULL. */
 	void *pool;                        /* the vendor's pool that the program named, or NULL. */
 	struct spill_allocation *next;

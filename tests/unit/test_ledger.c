@@ -328,6 +328,33 @@ TEST(what_is_made_under_the_same_handle_meanwhile_stays)
 	spill_ledger_end(entry);
 }
 
+/* The same for addresses: the vendor may give the host memory of a context that ends to another thread at once. */
+TEST(what_is_placed_there_before_the_old_is_taken_is_found)
+{
+	int context;
+	struct spill_allocation copy, old[2] = {plain(0x1000, 0x1000), plain(0x2000, 0x1000)},
+	                              new = plain(0x1800, 0x1000);
+	for (int i = 0; i < 2; i++) {
+		old[i].context = &context;
+		old[i].placement = &placement;
+		assert_true(spill_ledger_add(&old[i]));
+	}
+	new.placement = &placement;
+	struct spill_context_end end = spill_context_end_begin(backend, 0, &context);
+	assert_true(spill_ledger_add(&new));
+	for (struct spill_allocation *entry; (entry = spill_ledger_take_of(&end)); spill_ledger_end(entry)) {
+		assert_true(entry->seq == old[0].seq || entry->seq == old[1].seq);
+		assert_true(spill_ledger_placed(0x27ff, &copy));
+		assert_int_equal(copy.seq, new.seq);
+	}
+	assert_true(spill_ledger_placed(0x1800, &copy));
+	assert_int_equal(copy.seq, new.seq);
+	assert_false(spill_ledger_placed(0x17ff, &copy));
+	struct spill_allocation *taken = spill_ledger_take(0x1800);
+	assert_false(spill_ledger_placed(0x1800, &copy));
+	spill_ledger_end(taken);
+}
+
 static void count_one(const struct spill_placement *one, void *data)
 {
 	assert_ptr_equal(one, &placement);
