@@ -30,6 +30,14 @@ static bool is_same_file(const struct stat *left, const struct stat *right)
 	return left->st_dev == right->st_dev && left->st_ino == right->st_ino;
 }
 
+/* A lack of memory often ends at once. */
+static int look_at(int fd, struct stat *now)
+{
+	int result = fstat(fd, now);
+
+	return result && errno != EBADF ? fstat(fd, now) : result;
+}
+
 /*
  * Locks the opened file. The writer of a log holds its lock. log_keep.c holds it for a moment to
  * see whether a log can be removed. False if another process has the lock, or if the path does not
@@ -44,7 +52,7 @@ static bool lock_opened(int fd, const char *path, struct stat *now, const char *
 	bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	struct stat named;
 
-	*problem = fstat(fd, now) == 0 ? spill_fd_refusal(now) : spill_error_text(errno);
+	*problem = look_at(fd, now) == 0 ? spill_fd_refusal(now) : spill_error_text(errno);
 	if (taken && !*problem)
 		*problem = spill_log_file_taken;
 	return !*problem && lstat(path, &named) == 0 && is_same_file(&named, now) && named.st_nlink == 1;
@@ -90,14 +98,6 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path)
 static bool is_file(const struct spill_log_file *file, const struct stat *now)
 {
 	return now->st_dev == file->dev && now->st_ino == file->ino && S_ISREG(now->st_mode);
-}
-
-/* A lack of memory often ends at once. */
-static int look_at(int fd, struct stat *now)
-{
-	int result = fstat(fd, now);
-
-	return result && errno != EBADF ? fstat(fd, now) : result;
 }
 
 enum spill_log_file_state spill_log_file_look(struct spill_log_file *file)

@@ -143,19 +143,32 @@ CHILD_TEST(figures_that_came_at_a_bad_moment_are_not_lost)
 	CHECK(allocations() == 1);
 }
 
-/* Its readers are other users. */
-CHILD_TEST(a_file_that_cannot_be_made_readable_leaves_no_draft)
+/* One allocation is to be told, and the first of these calls fails. That leaves no draft. */
+static void tell_while_failing(enum fake_libc_call call, int error)
 {
 	open_metrics();
 	allocate(1);
 	fake_clock.ns += SECOND;
-	fake_libc_fail(FAKE_fchmod, 1, 1, EPERM);
+	fake_libc_fail(call, 1, 1, error);
 	spill_metrics_look();
-	CHECK(allocations() == 0 && access(in_folder("x.prom.tmp"), F_OK) != 0);
+	CHECK(access(in_folder("x.prom.tmp"), F_OK) != 0);
+}
+
+/* Its readers are other users. */
+CHILD_TEST(a_file_that_cannot_be_made_readable_leaves_no_draft)
+{
+	tell_while_failing(FAKE_fchmod, EPERM);
+	CHECK(allocations() == 0);
 	fake_clock.ns += SECOND;
 	allocate(2);
 	spill_metrics_look();
 	CHECK(allocations() == 2);
+}
+
+CHILD_TEST(a_short_lack_of_memory_leaves_no_draft)
+{
+	tell_while_failing(FAKE_fstat64, ENOMEM);
+	CHECK(allocations() == 1);
 }
 
 static unsigned files;
