@@ -27,17 +27,23 @@ enum spill_hook {
 
 enum spill_variant { SPILL_VARIANT_LEGACY, SPILL_VARIANT_PTDS, SPILL_VARIANT_PTSZ };
 
+/*
+ * Names are arrays, not pointers: the loader writes to each page that holds a pointer, and every
+ * process pays for it, also one that never uses a GPU.
+ */
+#define SPILL_SYMBOL_MAX 48
 struct spill_row {
+	char symbol[SPILL_SYMBOL_MAX], base[SPILL_SYMBOL_MAX];
 	enum spill_domain domain;
-	const char *symbol, *base;
 	int since;
 	enum spill_variant variant;
 	enum spill_op op;
-	/* by way of the caller; LINK is the exported symbol */
-	void *stub[SPILL_WAYS_COUNT];
 };
 
 extern const struct spill_row spill_rows[SPILL_HOOKS];
+
+/* Our function for callers of that way. LINK: what we export, also where another preload exports the same. */
+void *spill_stub(enum spill_hook hook, enum spill_way way);
 
 extern _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 

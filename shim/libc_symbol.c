@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "at_start.h"
+
 /* glibc 2.34 moved dlsym to libc.so.6. Older ones have the version of the port's first glibc. */
 static const char *const versions[] = {
     "GLIBC_2.34",
@@ -55,7 +57,7 @@ static void *find_nothing(void *handle, const char *name)
 spill_dlsym_fn *spill_real_dlsym(void)
 {
 	/* Relaxed: it points at code, which the loader made ready before a thread could call it. */
-	static _Atomic(spill_dlsym_fn *) known;
+	SPILL_AT_START_DATA static _Atomic(spill_dlsym_fn *) known;
 	spill_dlsym_fn *real = atomic_load_explicit(&known, memory_order_relaxed);
 	if (real)
 		return real;

@@ -72,7 +72,7 @@ static const struct spill_row *row_of_base(const char *base, unsigned *next)
 bool spill_row_has_stub(const struct spill_row *row, const void *address)
 {
 	for (int way = 0; way < SPILL_WAYS_COUNT; way++)
-		if (row->stub[way] == address)
+		if (spill_stub(spill_row_index(row), way) == address)
 			return true;
 	return false;
 }
@@ -166,7 +166,7 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	}
 	spill_real_remember(row, caller, real);
 	spill_work_wanted(row);
-	return row->stub[SPILL_WAY_DLSYM];
+	return spill_stub(spill_row_index(row), SPILL_WAY_DLSYM);
 }
 
 typedef CUresult resolver_fn(const char *, void **, int, cuuint64_t);
@@ -253,7 +253,7 @@ void spill_lookup_substitute(const struct spill_request *request)
 		if (domain == SPILL_HIP)
 			spill_real_remember(row, request->caller, spill_real(row, resolver));
 		spill_work_wanted(row);
-		*answer = row->stub[SPILL_WAY_PROC];
+		*answer = spill_stub(spill_row_index(row), SPILL_WAY_PROC);
 		return;
 	}
 	if (looks_like_work(request->name))

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "libc_symbol.h"
 #include "log.h"
 #include "runtime.h"
@@ -17,9 +18,9 @@ typedef void abort_fn(void);
 typedef void exit_fn(int status);
 typedef void assert_fail_fn(const char *assertion, const char *file, unsigned line, const char *function);
 
-static abort_fn *real_abort;
-static exit_fn *real__exit, *real__Exit;
-static assert_fail_fn *real_assert_fail;
+SPILL_AT_START_DATA static abort_fn *real_abort;
+SPILL_AT_START_DATA static exit_fn *real__exit, *real__Exit;
+SPILL_AT_START_DATA static assert_fail_fn *real_assert_fail;
 
 /* For -Wmissing-prototypes: glibc declares it with attributes of its own. */
 EXPORTED void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
@@ -102,6 +103,8 @@ EXPORTED void _Exit(int status)
 /* Other libraries' destructors may free memory later. Their lines are written at once. */
 __attribute__((destructor)) static void close_log_at_exit(void)
 {
+	if (!spill_runtime_started())
+		return;
 	spill_runtime_exit("exit");
 	spill_log_at_exit();
 }

@@ -151,15 +151,31 @@ static void *begin_request(struct spill_request *request)
 
 const struct spill_row spill_rows[SPILL_HOOKS] = {
 #define HOOK(domain, ret, symbol, base, since, variant, op, ...) \
-	{SPILL_##domain, \
-	 #symbol, \
-	 #base, \
-	 since, \
-	 SPILL_VARIANT_##variant, \
-	 SPILL_OP_##op, \
-	 {(void *)symbol, (void *)symbol##_dlsym, (void *)symbol##_proc}},
+	{#symbol, #base, SPILL_##domain, since, SPILL_VARIANT_##variant, SPILL_OP_##op},
 #include "hooks.def"
 };
+#define HOOK(domain, ret, symbol, ...) \
+	_Static_assert(sizeof(#symbol) <= SPILL_SYMBOL_MAX, "a row has room for its symbol");
+#include "hooks.def"
+
+#define HOOK(domain, ret, symbol, ...) \
+	extern __typeof__(symbol) symbol##_link __attribute__((alias(#symbol), visibility("hidden")));
+#include "hooks.def"
+
+/* Code, for the same reason that names are arrays. */
+void *spill_stub(enum spill_hook hook, enum spill_way way)
+{
+	switch (hook) {
+#define HOOK(domain, ret, symbol, ...) \
+	case SPILL_HOOK_##symbol: \
+		return way == SPILL_WAY_LINK    ? (void *)symbol##_link \
+		       : way == SPILL_WAY_DLSYM ? (void *)symbol##_dlsym \
+		                                : (void *)symbol##_proc;
+#include "hooks.def"
+	default:
+		return NULL;
+	}
+}
 
 /* A process without GPU calls does nothing but this fstat. */
 __attribute__((constructor)) static void remember_stderr(void)

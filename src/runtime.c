@@ -9,6 +9,7 @@
 
 #include "access_recording.h"
 #include "account.h"
+#include "at_start.h"
 #include "device_memory.h"
 #include "caller.h"
 #include "capture.h"
@@ -45,8 +46,9 @@
 
 enum state { FRESH, READY, OFF };
 
+static _Atomic enum state state SPILL_AT_START_DATA;
+
 static struct {
-	_Atomic enum state state;
 	pthread_once_t once;
 	const struct spill_shim *_Atomic shim; /* each early thread sets the same */
 	struct spill_config config;
@@ -220,7 +222,7 @@ static void start(void)
 	spill_config_load(&runtime.config, NULL);
 	spill_process_use_policy(&runtime.config.policy);
 	if (runtime.config.policy.mode == SPILL_MODE_OFF) {
-		atomic_store(&runtime.state, OFF);
+		atomic_store(&state, OFF);
 		return;
 	}
 	report_problems(&runtime.config);
@@ -229,20 +231,20 @@ static void start(void)
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
 		spill_host_share_use(NULL, spill_host_job());
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
-	atomic_store(&runtime.state, READY);
+	atomic_store(&state, READY);
 }
 
-bool spill_runtime_started(void)
+SPILL_AT_START_CODE bool spill_runtime_started(void)
 {
-	return atomic_load_explicit(&runtime.state, memory_order_acquire) == READY;
+	return atomic_load_explicit(&state, memory_order_acquire) == READY;
 }
 
 bool spill_runtime_ready(const struct spill_shim *shim)
 {
-	enum state state = atomic_load_explicit(&runtime.state, memory_order_acquire);
-	if (state == FRESH) {
+	enum state now = atomic_load_explicit(&state, memory_order_acquire);
+	if (now == FRESH) {
 		if (spill_config_disabled()) {
-			atomic_store(&runtime.state, OFF);
+			atomic_store(&state, OFF);
 			return false;
 		}
 		int error = errno;
@@ -255,9 +257,9 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 		spill_thread.depth--;
 		pthread_setcancelstate(cancel, NULL);
 		errno = error;
-		state = atomic_load(&runtime.state);
+		now = atomic_load(&state);
 	}
-	return state == READY;
+	return now == READY;
 }
 
 void spill_runtime_exit(const char *how)
@@ -265,7 +267,7 @@ void spill_runtime_exit(const char *how)
 	struct spill_totals totals;
 	spill_access_recording_flush();
 	/* Not in another process that shares our memory (vfork, a bare clone). */
-	bool ours = atomic_load(&runtime.state) == READY && spill_is_published(&runtime.log_opened) &&
+	bool ours = atomic_load(&state) == READY && spill_is_published(&runtime.log_opened) &&
 	            runtime.owner == getpid();
 	if (ours)
 		spill_in_place_tell(true);

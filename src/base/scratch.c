@@ -9,7 +9,8 @@
 #define SLOTS 32
 #define ALL UINT32_MAX
 
-static _Alignas(4096) char slots[SLOTS][SPILL_SCRATCH];
+/* Not on pages of its own: then all of .bss would be, and no variable of it on the page of .data. */
+static _Alignas(64) char slots[SLOTS][SPILL_SCRATCH];
 /* A bit for each slot. After a fork, slots of threads that the child lacks stay taken. */
 static _Atomic uint32_t taken;
 

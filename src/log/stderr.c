@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "at_start.h"
 #include "fd.h"
 #include "log.h"
 #include "process.h"
@@ -25,9 +26,9 @@ static struct {
 	dev_t dev, rdev;
 	ino_t ino;
 	mode_t type;
-} at_load;
+} at_load SPILL_AT_START_DATA;
 
-void spill_stderr_remember(void)
+SPILL_AT_START_CODE void spill_stderr_remember(void)
 {
 	struct stat now;
 	int error = errno;

@@ -1,7 +1,8 @@
 """A process that makes no GPU call, or has libspill off, is as it would be without: no file, line, thread, descriptor."""
+import os
 import unittest
 
-from harness import PROGRAMS
+from harness import LIBRARY, PROGRAMS
 from scripted import ScriptCase
 
 # What the process itself sees of descriptors and threads.
@@ -32,6 +33,19 @@ class NothingWithoutGpu(ScriptCase):
                         ["python3", "-c", "import os; os._exit(5)"], ["sh", "-c", "kill -9 $$"]):
             with self.subTest(command):
                 self.both(command)
+
+    def test_they_start_and_end_quickly(self):
+        """Page faults are what a preload costs a process. libm stands for a library that does nothing for the program."""
+        least = {}
+        for library in ("libm.so.6", LIBRARY):
+            faults = []
+            for _ in range(8):
+                child = os.posix_spawn("/bin/true", ["true"], {"LD_PRELOAD": library})
+                _, status, usage = os.wait4(child, 0)
+                self.assertEqual(status, 0)
+                faults.append(usage.ru_minflt)
+            least[library] = min(faults)
+        self.assertLessEqual(least[LIBRARY], least["libm.so.6"] + 10, least)
 
     def test_a_broken_policy_is_no_matter_for_them(self):
         self.both(["sh", "-c", "echo one"], SPILL_POLICY="/nowhere", SPILL_NONSENSE="1", SPILL_MODE="nonsense")

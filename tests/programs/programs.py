@@ -146,4 +146,5 @@ def main(library, path, *words):
     sys.exit(bool(bad) or (not words and len(ran) < LEAST))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -23,6 +23,11 @@ void spill_runtime_exit(const char *how)
 
 static bool with_log;
 
+bool spill_runtime_started(void)
+{
+	return with_log;
+}
+
 static void before(void)
 {
 	static const struct rlimit no_core = {0, 0};

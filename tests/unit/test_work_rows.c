@@ -119,7 +119,7 @@ static const char *wrong_with(size_t i, enum spill_way way)
 	for (unsigned time = 1; time <= 2; time++) {
 		calls = 0;
 		was_inside = false;
-		if (work[i].call(spill_rows[work[i].hook].stub[way]) != ANSWER)
+		if (work[i].call(spill_stub(work[i].hook, way)) != ANSWER)
 			return "another answer";
 		if (calls != 1 || called != work[i].hook)
 			return "another function";
@@ -209,7 +209,7 @@ TEST(rows_hint_at_their_arguments)
 		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 			CUresult (*stub)(void *, void *, void *, void *, void *, void *, void *, void *,
 			                 void *);
-			*(void **)&stub = spill_rows[rows[i].hook].stub[way];
+			*(void **)&stub = spill_stub(rows[i].hook, way);
 			memset(&hinted, 0xff, sizeof(hinted));
 			for (int wanted = 0; wanted < 2; wanted++) {
 				spill_launch_access_wanted = wanted;
@@ -259,7 +259,7 @@ TEST(what_ends_functions_has_them_forgotten)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 			CUresult (*stub)(void *what);
-			*(void **)&stub = spill_rows[ends[i]].stub[way];
+			*(void **)&stub = spill_stub(ends[i], way);
 			unsigned before = ended;
 			assert_int_equal(stub(NULL), ANSWER);
 			assert_int_equal(ended, before + 1);
@@ -285,7 +285,7 @@ TEST(what_ends_graphs_has_them_forgotten)
 	function_end = end_graph;
 	for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 		CUresult (*stub)(CUgraphExec exec);
-		*(void **)&stub = spill_rows[SPILL_HOOK_cuGraphExecDestroy].stub[way];
+		*(void **)&stub = spill_stub(SPILL_HOOK_cuGraphExecDestroy, way);
 		spill_graph_access_keep(EXEC, &(struct spill_graph_access){.memory = 4096});
 		assert_int_equal(spill_graph_access_memory(EXEC), 4096);
 		assert_int_equal(stub(EXEC), ANSWER);
@@ -329,7 +329,7 @@ TEST(graphs_are_looked_at_behind_the_call)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 			CUresult (*stub)(void *first, void *second, void *third, void *fourth, size_t fifth);
-			*(void **)&stub = spill_rows[rows[i].hook].stub[way];
+			*(void **)&stub = spill_stub(rows[i].hook, way);
 			looks = 0;
 			graph_answer = CUDA_SUCCESS;
 			assert_int_equal(stub(rows[i].first, second, third, NULL, 0), CUDA_SUCCESS);
