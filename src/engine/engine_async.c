@@ -102,9 +102,11 @@ static uint64_t find_growth(struct spill_request *request, const struct spill_ba
 {
 	uint64_t *reserved_before = &request->admission.reserved_before;
 	void *handle = pool_of(request, backend);
-	uint64_t unused = 0;
-	if (handle && !spill_reserve_is_closed(request->device))
-		backend->pools->unused(handle, &unused);
+	struct spill_pool_request asked = {handle, request->bytes, 0};
+	if (handle)
+		backend->pools->unused(handle, &asked.unused);
+	request->admission.unused_before = asked.unused;
+	uint64_t unused = spill_reserve_unused(request->device, &asked);
 	uint64_t bytes = spill_vendor_pool_growth(request->bytes, unused, SPILL_UNLIMITED);
 	if (!bytes && handle && backend->pools->reserved(handle, reserved_before))
 		*reserved_before = 0;
@@ -166,8 +168,12 @@ static bool took_from_reserve(struct spill_request *request, const struct spill_
 	uint64_t reserved = 0, before = request->admission.reserved_before;
 	void *handle = before ? pool_of(request, backend) : NULL;
 	request->admission.reserved_before = 0;
-	return handle && !spill_capture_any() && !backend->pools->reserved(handle, &reserved) &&
-	       reserved > before && spill_reserve_fell(backend, request->device);
+	if (!handle || spill_capture_any() || backend->pools->reserved(handle, &reserved) ||
+	    reserved <= before)
+		return false;
+	const struct spill_pool_request grown = {handle, request->bytes,
+	                                         request->admission.unused_before + (reserved - before)};
+	return spill_reserve_fell(backend, request->device, &grown);
 }
 
 /* Gives the memory back if its pool grew past device.limit, or into device.reserve. */

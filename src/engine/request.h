@@ -172,8 +172,8 @@ struct spill_admission {
 	bool short_of_reserve; /* the driver was not asked, because device.reserve would shrink. */
 	bool last_resort;      /* no place was left: the driver may take from the reserve. */
 	bool repeats;          /* an earlier failure of it surfaced; `tried` does not say so yet. */
-	/* ALLOC_ASYNC: bytes that its pool had reserved before; 0: the pool is not looked at. */
-	uint64_t reserved_before;
+	/* ALLOC_ASYNC: bytes that its pool had reserved, and of these unused; 0: the pool is not looked at. */
+	uint64_t reserved_before, unused_before;
 	enum spill_refused_by refused_by; /* the last refusal; NONE: there was none. */
 	const char *refused_word;         /* of refused_by, or the error's own name. */
 	struct spill_refusal refusal;     /* its figures, if an option of the host refused. */

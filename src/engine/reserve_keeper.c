@@ -30,10 +30,13 @@ static struct keeper {
 	_Atomic uint64_t given;   /* bytes given out ever */
 	/* `given` at the last look; time of the next look; no look before, after a vain one. */
 	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
-	_Atomic uint64_t next_load_ns; /* the earliest time to measure a load */
-	_Atomic bool at_risk;          /* spill_reserve_is_at_risk, until at_risk_ns */
+	_Atomic uint64_t next_whole_ns; /* of spill_reserve_whole */
+	_Atomic uint64_t next_load_ns;  /* the earliest time to measure a load */
+	_Atomic bool at_risk;           /* spill_reserve_is_at_risk, until at_risk_ns */
 	_Atomic uint64_t at_risk_ns;
-	_Atomic uint64_t closed_ns; /* until then no pool counts as having pieces */
+	/* spill_reserve_fell: the least request in pieces, 0: none; the pool, its least unused bytes, and when. */
+	_Atomic uint64_t pieces_bytes, pieces_unused, pieces_ns;
+	const void *_Atomic pieces_pool;
 } keepers[SPILL_DEVICES];
 
 static struct keeper *keeper_of(int device)
@@ -231,11 +234,12 @@ static bool is_paused(int device, uint64_t now)
 
 /*
  * First gives back unused memory: there is no other if nothing can move. That may help again soon,
- * because the program frees. Demotion in vain is not repeated in a pause.
+ * because the program frees. Demotion in vain is not repeated in a pause. urgent: see spill_trim
  */
-static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller)
+static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller,
+                   bool urgent)
 {
-	bool gained = is_watched(device) && spill_trim(backend, device, spill_reserve_size(device), false);
+	bool gained = is_watched(device) && spill_trim(backend, device, spill_reserve_size(device), urgent);
 	if (is_paused(device, spill_clock_ns()))
 		return;
 	if (!gained || is_short(backend, device, 1))
@@ -244,20 +248,36 @@ static void refill(const struct spill_backend *backend, int device, const char *
 		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
-bool spill_reserve_fell(const struct spill_backend *backend, int device)
+bool spill_reserve_fell(const struct spill_backend *backend, int device,
+                        const struct spill_pool_request *request)
 {
-	uint64_t free, kept;
-	bool fell = look_at_device(backend, device, &free, &kept) && free < kept;
-	if (fell)
-		atomic_store(&keepers[device].closed_ns, spill_clock_ns() + SPILL_RESERVE_CLOSED_MS * MS);
-	return fell;
+	struct keeper *keeper = keeper_of(device);
+	uint64_t free, kept, least;
+	if (!keeper || !look_at_device(backend, device, &free, &kept) || free >= kept)
+		return false;
+	least = atomic_load(&keeper->pieces_pool) == request->pool ? atomic_load(&keeper->pieces_bytes) : 0;
+	atomic_store(&keeper->pieces_bytes, 0);
+	atomic_store(&keeper->pieces_pool, request->pool);
+	atomic_store(&keeper->pieces_unused, request->unused);
+	atomic_store(&keeper->pieces_ns, spill_clock_ns());
+	atomic_store(&keeper->pieces_bytes, least ? spill_min(least, request->bytes) : request->bytes);
+	return true;
 }
 
-bool spill_reserve_is_closed(int device)
+uint64_t spill_reserve_unused(int device, const struct spill_pool_request *request)
 {
-	const struct keeper *keeper = keeper_of(device);
-	uint64_t until = keeper ? atomic_load_explicit(&keeper->closed_ns, memory_order_relaxed) : 0;
-	return until && spill_clock_ns() < until;
+	struct keeper *keeper = keeper_of(device);
+	uint64_t bytes = keeper ? atomic_load(&keeper->pieces_bytes) : 0;
+	if (!bytes || request->bytes < bytes || atomic_load(&keeper->pieces_pool) != request->pool)
+		return request->unused;
+	uint64_t least = atomic_load(&keeper->pieces_unused);
+	if (request->unused < least)
+		atomic_store(&keeper->pieces_unused, request->unused);
+	if (spill_minus(request->unused, least) < request->bytes ||
+	    spill_clock_ns() - atomic_load(&keeper->pieces_ns) < SPILL_RESERVE_CLOSED_MS * MS)
+		return 0;
+	atomic_store(&keeper->pieces_bytes, 0);
+	return request->unused;
 }
 
 static bool may_refill(int device)
@@ -266,12 +286,11 @@ static bool may_refill(int device)
 	       !spill_process_observes() && !spill_capture_any();
 }
 
-/* Is it time for the next look, or `sooner` nanoseconds before? */
-static bool is_time_to_look(int device, uint64_t now, uint64_t sooner)
+static bool is_time_to_look(int device, uint64_t now)
 {
 	struct keeper *keeper = &keepers[device];
 	uint64_t given = atomic_load_explicit(&keeper->given, memory_order_relaxed);
-	if (now + sooner < atomic_load_explicit(&keeper->next_look_ns, memory_order_relaxed) &&
+	if (now < atomic_load_explicit(&keeper->next_look_ns, memory_order_relaxed) &&
 	    given - atomic_load_explicit(&keeper->given_at_look, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
 		return false;
 	atomic_store_explicit(&keeper->given_at_look, given, memory_order_relaxed);
@@ -285,8 +304,8 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 	if (!may_refill(device))
 		return;
 	uint64_t now = now_ns ? now_ns : spill_clock_ns();
-	if (!is_paused(device, now) && is_time_to_look(device, now, 0) && is_short(backend, device, 2))
-		refill(backend, device, api, caller);
+	if (!is_paused(device, now) && is_time_to_look(device, now) && is_short(backend, device, 2))
+		refill(backend, device, api, caller, false);
 }
 
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api, const void *caller)
@@ -294,11 +313,16 @@ void spill_reserve_whole(const struct spill_backend *backend, int device, const 
 	if (!may_refill(device))
 		return;
 	uint64_t now = spill_clock_ns();
-	/* In a pause only the program can have made room, by frees into a pool. */
-	if (is_paused(device, now) && !spill_vendor_pool_unused(backend, device))
+	/* Looks of spill_reserve_keep are no reason to leave this one out: they are content with half. */
+	if (now < atomic_load_explicit(&keepers[device].next_whole_ns, memory_order_relaxed))
 		return;
-	if (is_time_to_look(device, now, LOOK_NS - MS) && is_short(backend, device, 1))
-		refill(backend, device, api, caller);
+	/* In a pause only the program can have made room, by frees into a pool. */
+	bool paused = is_paused(device, now);
+	if (paused && !spill_vendor_pool_unused(backend, device))
+		return;
+	atomic_store_explicit(&keepers[device].next_whole_ns, now + MS, memory_order_relaxed);
+	if (is_short(backend, device, 1))
+		refill(backend, device, api, caller, !paused);
 }
 
 bool spill_reserve_maintain(void)
@@ -363,9 +387,9 @@ void spill_reserve_keeper_reset(void)
 		struct keeper *keeper = &keepers[i];
 		keeper->budget = keeper->budget_ns = keeper->pending = keeper->given = 0;
 		keeper->given_at_look = keeper->next_look_ns = keeper->no_look_before_ns =
-		    keeper->next_load_ns = 0;
+		    keeper->next_load_ns = keeper->next_whole_ns = 0;
 		keeper->at_risk = false;
-		keeper->at_risk_ns = keeper->closed_ns = 0;
+		keeper->at_risk_ns = keeper->pieces_bytes = 0;
 	}
 	spill_reserve_reset();
 }

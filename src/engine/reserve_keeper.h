@@ -84,13 +84,24 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api,
                          const void *caller);
 
+/* A request of `bytes` from a pool of the vendor's that has so much unused memory. */
+struct spill_pool_request {
+	const void *pool;
+	uint64_t bytes, unused;
+};
+
 /*
- * A pool has grown although it had enough memory in pieces. True if the device has less free than
- * its reserve now. Then no pool counts as having pieces for SPILL_RESERVE_CLOSED_MS.
+ * The pool has grown for the request although it had enough: in smaller pieces. True if the device
+ * has less free than its reserve now. Then `unused`, which includes the growth, counts for no request
+ * as large, until the program has freed as much as one of them, and for SPILL_RESERVE_CLOSED_MS at
+ * least. Time alone does not end that: a pool that may try again would take the reserve step by step.
  */
 #define SPILL_RESERVE_CLOSED_MS 100
-bool spill_reserve_fell(const struct spill_backend *backend, int device);
-bool spill_reserve_is_closed(int device);
+bool spill_reserve_fell(const struct spill_backend *backend, int device,
+                        const struct spill_pool_request *request);
+
+/* Of the unused memory, what counts for the request. */
+uint64_t spill_reserve_unused(int device, const struct spill_pool_request *request);
 
 /* The driver has given out `bytes`. A look follows soon. Cheap. */
 void spill_reserve_taken(int device, uint64_t bytes);

@@ -20,6 +20,9 @@
 /* The longest wait of a request for frees that it could use. */
 #define WAIT_NS 50000000ull
 #define POLL_NS 50000
+/* The same for an urgent request, which would end the program otherwise. Others may submit between waits. */
+#define URGENT_NS 1000000000ull
+#define PAUSE_NS 1000000
 
 /* Bytes that the driver and the limit could give now. */
 static uint64_t device_room(const struct spill_backend *backend, int device)
@@ -48,6 +51,22 @@ static uint64_t wait_for_deferred(const struct spill_backend *backend, int devic
 /* No earlier wait for pools, unless the request is urgent. */
 static _Atomic uint64_t no_wait_before_ns[SPILL_DEVICES];
 
+/* True: the device is idle, and the vendor knows it. */
+static bool wait_for_device(const struct spill_backend *backend, int device, bool urgent)
+{
+	uint64_t start = spill_clock_ns(), now = start;
+	bool idle;
+	do {
+		spill_mover_lock();
+		idle = spill_quiesce_synchronize(backend, device, now + WAIT_NS);
+		spill_mover_unlock();
+		if (!idle && urgent)
+			spill_clock_sleep(PAUSE_NS);
+		now = spill_clock_ns();
+	} while (!idle && urgent && now - start < URGENT_NS);
+	return idle;
+}
+
 /*
  * A pool cannot give back what was freed in stream order until the vendor knows that the free is
  * done. That takes a wait (backend.h, `synchronize`). It costs at most a tenth of the time, and a
@@ -63,11 +82,8 @@ static uint64_t trim_behind_work(const struct spill_backend *backend, int device
 		return 0;
 	uint64_t freed = spill_ordered_number();
 	uint64_t before = device_room(backend, device);
-	spill_mover_lock();
-	bool idle = spill_quiesce_synchronize(backend, device, start + WAIT_NS);
-	spill_mover_unlock();
-	/* A pool that keeps nothing has given its memory back in the wait itself. */
-	if (idle) {
+	/* A pool that keeps nothing gives its memory back in the wait itself. */
+	if (wait_for_device(backend, device, urgent)) {
 		spill_vendor_pool_trim(backend, device, false);
 		spill_ordered_idle(backend, device, freed);
 		spill_ordered_trim(backend, device,

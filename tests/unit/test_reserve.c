@@ -253,6 +253,77 @@ TEST(refilled_by_what_is_not_used)
 	assert_int_equal(free_bytes[0], 90 * MIB);
 }
 
+/* A look of a request is content with half of the reserve. Code that is loaded a moment later is not. */
+TEST(code_looks_although_a_request_has_just_looked)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 40 * MIB;
+	pool_bytes = 32 * MIB;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 1);
+	assert_int_equal(free_bytes[0], 40 * MIB);
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(free_bytes[0], 72 * MIB);
+	/* Once a millisecond: loads come in thousands. */
+	free_bytes[0] = 40 * MIB;
+	pool_bytes = 32 * MIB;
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(free_bytes[0], 40 * MIB);
+	fake_clock.ns += MS;
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(free_bytes[0], 72 * MIB);
+}
+
+/* The unused memory that counts for a request of the pool. */
+static uint64_t counts(const void *pool, uint64_t bytes, uint64_t unused)
+{
+	return spill_reserve_unused(0, &(struct spill_pool_request){pool, bytes, unused});
+}
+
+/* A pool with 100 MiB in pieces has grown for 18. */
+TEST(pieces_count_again_when_the_program_has_freed_as_much)
+{
+	static const char pool, other;
+	const struct spill_pool_request grown = {&pool, 18 * MIB, 100 * MIB};
+	spill_reserve_begin(0);
+	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 100 * MIB);
+	assert_false(spill_reserve_fell(&vendor, 0, &grown)); /* the device has enough */
+	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 100 * MIB);
+	free_bytes[0] = 40 * MIB;
+	assert_true(spill_reserve_fell(&vendor, 0, &grown));
+	fake_clock.ns += 3600 * 1000 * MS; /* no time ends it */
+	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 0);
+	assert_int_equal(counts(&pool, 36 * MIB, 117 * MIB), 0);
+	/* Smaller ones may fit, and other pools may have more. */
+	assert_int_equal(counts(&pool, 17 * MIB, 100 * MIB), 100 * MIB);
+	assert_int_equal(counts(&other, 18 * MIB, 100 * MIB), 100 * MIB);
+	/* The step that was given back is not freed by the program. */
+	assert_int_equal(counts(&pool, 18 * MIB, 68 * MIB), 0);
+	assert_int_equal(counts(&pool, 18 * MIB, 85 * MIB), 0);
+	assert_true(spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&pool, 18 * MIB, 68 * MIB}));
+	assert_int_equal(counts(&pool, 18 * MIB, 86 * MIB), 0); /* too soon */
+	fake_clock.ns += SPILL_RESERVE_CLOSED_MS * MS;
+	assert_int_equal(counts(&pool, 18 * MIB, 86 * MIB), 86 * MIB);
+	assert_int_equal(counts(&pool, 18 * MIB, 68 * MIB), 68 * MIB);
+}
+
+/* The least request of the pool that did not fit counts. */
+TEST(pieces_of_the_least_request)
+{
+	static const char pool, other;
+	spill_reserve_begin(0);
+	free_bytes[0] = 40 * MIB;
+	assert_true(spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&pool, 18 * MIB, 100 * MIB}));
+	assert_true(spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&pool, 30 * MIB, 100 * MIB}));
+	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 0);
+	assert_true(
+	    spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&other, 30 * MIB, 100 * MIB}));
+	assert_int_equal(counts(&other, 18 * MIB, 100 * MIB), 100 * MIB);
+	assert_int_equal(counts(&other, 30 * MIB, 100 * MIB), 0);
+	assert_false(spill_reserve_fell(&vendor, -1, &(struct spill_pool_request){&pool, 1, 1}));
+	assert_int_equal(spill_reserve_unused(SPILL_DEVICES, &(struct spill_pool_request){&pool, 1, 5}), 5);
+}
+
 static void load(int device, uint64_t bytes, bool refused)
 {
 	struct spill_code_load load = spill_reserve_load_begin(&vendor, device, refused);
