@@ -1,6 +1,7 @@
 #include <stddef.h>
 
 #include "exchange_choice.h"
+#include "minmax.h"
 
 /* Accesses to search for the age of chunks without a prediction: at worst some 50 us. */
 #define PAST 4096
@@ -56,10 +57,12 @@ static uint64_t chunk_excess(const struct spill_migration_benefit *benefit, uint
 	return benefit ? spill_benefit_chunk_excess(benefit, site, key) : 0;
 }
 
-static bool migration_pays(const struct spill_migration_benefit *benefit, uint64_t excess_ns,
+static bool migration_pays(const struct spill_exchange_choice *choice,
+                           const struct spill_migration_benefit *benefit, uint64_t excess_ns,
                            bool moved_so_far)
 {
-	return !benefit || spill_benefit_pays(benefit, excess_ns, moved_so_far);
+	return !benefit ||
+	       spill_benefit_pays(benefit, excess_ns - spill_min(excess_ns, choice->rent_ns), moved_so_far);
 }
 
 static void begin_choice(struct spill_exchange_choice *choice, const struct spill_migration_benefit *benefit,
@@ -67,6 +70,7 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 {
 	choice->comes = choice->goes = 0;
 	choice->pays = false;
+	choice->rent_ns = 0;
 	for (unsigned i = 0; i < choice->count; i++) {
 		struct spill_exchange_chunk *chunk = &choice->chunks[i];
 
@@ -77,13 +81,44 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 	}
 }
 
-/* Finds each chunk's next access, and the cost of its accesses until its stay would end. */
+static uint64_t mib_of(const struct spill_exchange_chunk *chunk)
+{
+	return (chunk->bytes + MIB - 1) / MIB;
+}
+
+/*
+ * Half of what is lost by the chunks that leave: their accesses in place as long as the stay lasts,
+ * which is `stay` of a period's `steps`, or their way back. Half, because some of them came by an
+ * exchange, and would leave for another one. Without it, chunks change places although those that
+ * leave are worth as much (docs/adr/0021-stop-exchange-go.md).
+ */
+static uint64_t rent(const struct spill_exchange_choice *choice,
+                     const struct spill_migration_benefit *benefit, uint64_t stay, uint64_t steps)
+{
+	uint64_t mib = 0, ns = 0;
+
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		if (may_go(chunk) && chunk->next > stay) {
+			mib += mib_of(chunk);
+			ns += mib_of(chunk) * chunk->excess_ns;
+		}
+	}
+	return mib && steps ? spill_min(ns / mib * stay / steps, spill_benefit_copy_cost(benefit)) / 2 : 0;
+}
+
+/*
+ * Finds each chunk's next access, and what its accesses cost: until the stay would end for those that
+ * may come, behind that for those that may leave.
+ */
 static void look_forward(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                          const struct spill_migration_benefit *benefit)
 {
 	struct spill_access_walk walk = {0};
 	struct spill_access use;
 	uint64_t used = 0; /* bytes of all accessed chunks, each once */
+	uint64_t stay = 0; /* steps */
 
 	for (unsigned i = 0; i < choice->count; i++)
 		used += is_needed_or_maybe(&choice->chunks[i]) ? choice->chunks[i].bytes : 0;
@@ -97,9 +132,13 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 			chunk->next = next;
 			used += chunk->bytes;
 		}
-		if (may_come(chunk) && used - chunk->bytes < choice->horizon)
+		bool stays = used - chunk->bytes < choice->horizon;
+		stay = stays ? next : stay;
+		if (stays ? may_come(chunk) : may_go(chunk))
 			chunk->excess_ns += chunk_excess(benefit, use.site, use.key);
 	}
+	if (benefit && !choice->always)
+		choice->rent_ns = rent(choice, benefit, stay, walk.steps);
 }
 
 /* Finds the age of possible victims without a prediction, for the eviction order. */
@@ -169,22 +208,20 @@ static bool needed_pays(struct spill_exchange_choice *choice, const struct spill
 		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
 
 		if (may_come(chunk) && is_needed_or_maybe(chunk)) {
-			uint64_t part = (chunk->bytes + MIB - 1) / MIB;
-
-			mib += part;
-			cost += part * chunk->excess_ns;
+			mib += mib_of(chunk);
+			cost += mib_of(chunk) * chunk->excess_ns;
 		}
 	}
 	choice->excess_ns = mib ? cost / mib : 0;
-	return mib && (choice->always || migration_pays(benefit, choice->excess_ns, moved_so_far));
+	return mib && (choice->always || migration_pays(choice, benefit, choice->excess_ns, moved_so_far));
 }
 
 static bool comes_early(const struct spill_exchange_choice *choice,
                         const struct spill_migration_benefit *benefit,
                         const struct spill_exchange_chunk *chunk, bool moved_so_far)
 {
-	return chunk->next != UINT64_MAX &&
-	       ((chunk->maybe && choice->always) || migration_pays(benefit, chunk->excess_ns, moved_so_far));
+	return chunk->next != UINT64_MAX && ((chunk->maybe && choice->always) ||
+	                                     migration_pays(choice, benefit, chunk->excess_ns, moved_so_far));
 }
 
 /* Possible victims in eviction history, and the number that is taken. */

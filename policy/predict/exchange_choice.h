@@ -36,7 +36,8 @@ struct spill_exchange_chunk {
 	enum spill_exchange_verdict verdict;
 	uint64_t next; /* steps until its next predicted access; 0: needed; UINT64_MAX: none predicted */
 	uint64_t last; /* accesses since its last one, for victims without a prediction; UINT64_MAX: many */
-	uint64_t excess_ns; /* cost of a MiB in place, over the accesses of its coming stay */
+	/* Cost of a MiB in place: by the accesses of its coming stay, or, if it may go, by those behind that. */
+	uint64_t excess_ns;
 };
 
 struct spill_exchange_choice {
@@ -52,6 +53,7 @@ struct spill_exchange_choice {
 	uint64_t comes, goes; /* bytes */
 	bool pays;            /* false: nothing moves */
 	uint64_t excess_ns;   /* in-place cost of a needed MiB on the host: the reason of the decision */
+	uint64_t rent_ns; /* what a MiB that leaves for it will cost; excess_ns has to be that much more */
 };
 
 /* Compares by key, for qsort(3) by the caller. */

@@ -24,6 +24,13 @@
 #define SHARE 8
 /* The default counts as so many samples: the first moves also make streams and events. */
 #define KNOWN 4
+/*
+ * After so many moves the slow ones count as they are, and one sample counts less. What is still slow
+ * now and then is part of the price: in programs with buffers of many sizes the driver goes on making
+ * device memory (docs/measurements.md, Usual programs).
+ */
+#define SETTLED 64
+#define SETTLED_SHARE 32
 #define OUTLIER 8
 #define OUTLIERS_AT_MOST 3
 /*
@@ -187,12 +194,15 @@ void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t by
 	}
 	uint64_t sample = spill_max(scaled(spill_min(ns, LONGEST_NS), MIB, bytes), 1);
 	/*
-	 * One exchange of five takes two or three times as long, because the driver makes device
-	 * memory (measured, H200). That becomes rarer, so the usual time counts.
+	 * At first one exchange of five takes two or three times as long, because the driver makes
+	 * device memory (measured, H200). Mostly that becomes rarer, so the usual time counts.
 	 */
-	if (sample < OUTLIER * benefit->copy_ns_per_mib)
+	bool settled = benefit->copies.measured >= SETTLED;
+	if (!settled && sample < OUTLIER * benefit->copy_ns_per_mib)
 		sample = spill_min(sample, benefit->copy_ns_per_mib * 3 / 2);
 	unsigned divisor = weigh_sample(&benefit->copies, benefit->copy_ns_per_mib, &sample);
+	if (settled && divisor == SHARE)
+		divisor = SETTLED_SHARE;
 	approach(&benefit->copy_ns_per_mib, sample, divisor);
 	benefit->forget_ns = 0;
 }

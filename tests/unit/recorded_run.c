@@ -111,6 +111,8 @@ static void read_line(struct recording *to, char *rest, bool *waits)
 		snprintf(to->program, sizeof(to->program), "%s", rest);
 	} else if (strcmp(word, "chunks") == 0) {
 		read_chunks(to, rest);
+	} else if (strcmp(word, "host") == 0) {
+		to->host_ns = number(&rest);
 	} else if (strcmp(word, "period") == 0) {
 		begin_phase(to, rest);
 	} else if (strcmp(word, "W") == 0) {
@@ -125,7 +127,7 @@ static void read_line(struct recording *to, char *rest, bool *waits)
 
 struct recording recording_read(const char *path)
 {
-	struct recording recording = {0};
+	struct recording recording = {.host_ns = RECORDED_HOST_NS};
 	FILE *file = fopen(path, "r");
 	char *line = NULL;
 	size_t size = 0;

@@ -23,9 +23,8 @@
 
 #define US 1000ull
 #define MIB ((uint64_t)1 << 20)
-/* Measured on an H200: an exchange, both ways at once; one half of a submission. */
+/* Measured on an H200: copies between memory that exists, both ways at once. */
 #define COPY_NS_PER_MIB 29000
-#define SUBMIT_NS (5 * US)
 /* Launches that wait on the device before the program has to wait, too. */
 #define QUEUE 1024
 #define TIMERS (2 * SPILL_STOPWATCHES)
@@ -53,9 +52,13 @@ static struct {
 	uint64_t timers[TIMERS];      /* when they pass */
 	unsigned timer_count;
 	struct move moves[MOST_MOVES]; /* of the exchange that is collected now */
-	unsigned move_count;
+	unsigned move_count, exchanges;
 } device;
 
+const struct replay_price replay_usual = {32 * US, 50 * US, 200 * US, 0, 0};
+const struct replay_price replay_dear = {32 * US, 50 * US, 200 * US, 500 * US, 3};
+
+static const struct replay_price *price;
 static struct spill_policy policy;
 static struct place *places; /* of the recording's chunks */
 static struct spill_chunked **allocations;
@@ -195,7 +198,10 @@ void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline
 	assert_true(device.done_ns <= spill_clock_ns());
 	uint64_t went = move_all(false);
 	exchange->came = move_all(true);
-	exchange->ns = replay_copy_ns(went > exchange->came ? went : exchange->came);
+	exchange->ns = (went > exchange->came ? went : exchange->came) / MIB * price->mib +
+	               device.move_count * price->chunk + price->stop;
+	if (price->every && ++device.exchanges % price->every == 0)
+		exchange->ns += device.move_count * price->made;
 	fake_clock.ns += exchange->ns;
 	device.came += exchange->came;
 	device.move_count = 0;
@@ -303,7 +309,7 @@ static void submit(const struct recording *in, const struct recorded_launch *lau
 		}
 	device.lost_ns += launch->once ? 0 : lost_ns;
 	device.used_bytes += launch->once ? 0 : bytes;
-	fake_clock.ns += SUBMIT_NS;
+	fake_clock.ns += in->host_ns / 2;
 	wait_until(*end); /* the queue is full */
 	now = spill_clock_ns();
 	device.done_ns = (device.done_ns > now ? device.done_ns : now) + launch->ns + lost_ns;
@@ -323,7 +329,7 @@ static void run_launch(const struct recording *in, const struct recorded_launch 
 	submit(in, launch);
 	if (wanted)
 		spill_after_launch(stopwatch);
-	fake_clock.ns += SUBMIT_NS;
+	fake_clock.ns += in->host_ns / 2;
 }
 
 static void run_phase(const struct recording *in, const struct recorded_phase *phase,
@@ -364,8 +370,10 @@ static struct replay_result run(const struct recording *recording, enum spill_sw
 	return result;
 }
 
-struct replay_result replay(const struct recording *recording, enum spill_switch follow)
+struct replay_result replay(const struct recording *recording, enum spill_switch follow,
+                            const struct replay_price *of_exchanges)
 {
+	price = of_exchanges;
 	return run(recording, follow, false);
 }
 

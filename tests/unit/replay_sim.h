@@ -22,13 +22,26 @@ struct replay_result {
 	struct spill_in_place_sums told; /* the same as estimated for the reports */
 };
 
+/*
+ * ns that an exchange takes: for each MiB of the direction that has more, for each chunk that moves, and
+ * for the stop. Every so many exchanges, device memory is made for the chunks. Measured on an H200
+ * (docs/measurements.md, Usual programs).
+ */
+struct replay_price {
+	uint64_t mib, chunk, stop, made;
+	unsigned every; /* 0: never */
+};
+extern const struct replay_price replay_usual; /* chunks of 16 and 64 MiB: 40 us a MiB */
+extern const struct replay_price replay_dear;  /* programs with buffers of many sizes: 64 */
+
 /* Runs it with movable.follow, from the sides that were recorded. */
-struct replay_result replay(const struct recording *recording, enum spill_switch follow);
+struct replay_result replay(const struct recording *recording, enum spill_switch follow,
+                            const struct replay_price *price);
 
 /* The same on a device with enough memory. */
 struct replay_result replay_resident(const struct recording *recording);
 
-/* ns to copy so much to the device, and as much back at the same time. */
+/* ns to copy so much to the device, and as much back at the same time: the least of an exchange. */
 uint64_t replay_copy_ns(uint64_t bytes);
 
 #endif

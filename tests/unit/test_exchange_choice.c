@@ -310,6 +310,46 @@ TEST(uses_of_one_stay_add_up)
 }
 
 /* A large one that pays carries a small one that does not, and not the other way round. */
+/* Each is used twice in a row. Which of the two is on the device is all the same, so an exchange only costs. */
+TEST(the_one_that_leaves_is_worth_something_too)
+{
+	add_both(1, 1);
+	window.horizon = 64 * MIB;
+	excess(SITE, 65);
+	for (unsigned i = 0; i < 40; i++)
+		use(1 + i / 2 % 2, SITE);
+	need(1);
+	assert_false(choose(&reuse));
+	assert_in_range(window.excess_ns * 100 / SPILL_BENEFIT_COPY_NS_PER_MIB, 129, 131);
+	assert_true(window.rent_ns > 0);
+
+	window.always = true;
+	assert_true(choose(&reuse));
+	verdicts("+-");
+
+	/* A device with room for both costs nothing. */
+	window.always = false;
+	chunks[1].on_host = true;
+	window.room = 64 * MIB;
+	assert_true(choose(&reuse));
+	assert_int_equal(window.rent_ns, 0);
+	verdicts("+.");
+}
+
+/* What leaves and is not used again is worth nothing. */
+TEST(what_is_used_no_more_is_worth_nothing)
+{
+	add_both(1, 1);
+	window.horizon = 64 * MIB;
+	excess(SITE, 65);
+	for (unsigned i = 0; i < 40; i++)
+		use(1 + (i < 2), SITE);
+	need(1);
+	assert_true(choose(&reuse));
+	assert_int_equal(window.rent_ns, 0);
+	verdicts("+-");
+}
+
 TEST(bytes_count_the_same)
 {
 	excess(SITE, 100);

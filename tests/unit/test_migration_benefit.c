@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "migration_benefit.h"
+#include "minmax.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
@@ -423,6 +424,23 @@ TEST(slow_moves_now_and_then_are_no_verdict)
 		spill_benefit_add_copy(&reuse, 128 * MIB, us[i] * US);
 		assert_true(spill_benefit_pays(&reuse, 40 * US, true));
 	}
+}
+
+/* In a program whose moves stay slow now and then, that is what they cost. */
+TEST(moves_that_stay_slow_now_and_then_cost_the_mean)
+{
+	uint64_t most = 0, least = UINT64_MAX;
+	reuse.copy_ns_per_mib = 0;
+	for (unsigned i = 0; i < 1000; i++) {
+		spill_benefit_add_copy(&reuse, 128 * MIB, (i % 5 ? 4 : 12) * MS);
+		uint64_t cost = spill_benefit_copy_cost(&reuse);
+		assert_true(i > 64 || cost < 45 * US);
+		most = spill_max(most, i < 500 ? 0 : cost);
+		least = spill_min(least, i < 500 ? least : cost);
+	}
+	/* 5.6 ms are 43.75 us a MiB. One sample of 94 does not change the verdict. */
+	assert_in_range(least, 42 * US, 44 * US);
+	assert_in_range(most, 43 * US, 46 * US);
 }
 
 /* A cost by which nothing moves is not measured any more, so it is forgotten, each time later. */

@@ -25,7 +25,7 @@ static struct recorded_launch launch_of(uint64_t code, uint64_t ns)
 /* In units, once the recording has been replayed. */
 static uint64_t extent_by(const struct recording *recording, uint64_t code)
 {
-	replay(recording, SPILL_SWITCH_AUTO);
+	replay(recording, SPILL_SWITCH_AUTO, &replay_usual);
 	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
 }
 
@@ -40,6 +40,7 @@ static uint64_t extent_after(uint64_t code, uint64_t slow_ns, bool other_on_host
 	    .launches = launches,
 	    .phases = {{.first = 0, .count = 2, .repeats = FAST_PERIODS},
 	               {.first = 2, .count = 2, .repeats = SLOW_PERIODS}},
+	    .host_ns = RECORDED_HOST_NS,
 	    .chunk_count = 2,
 	    .launch_count = 4,
 	    .phase_count = 2,
@@ -143,11 +144,12 @@ TEST(code_that_is_given_up_is_timed_rarely)
 	    .chunks = chunks,
 	    .launches = launches,
 	    .phases = {{.first = 0, .count = LAUNCHES + 1, .repeats = PERIODS}},
+	    .host_ns = RECORDED_HOST_NS,
 	    .chunk_count = 2,
 	    .launch_count = LAUNCHES + 1,
 	    .phase_count = 1,
 	};
-	struct replay_result result = replay(&recording, SPILL_SWITCH_AUTO);
+	struct replay_result result = replay(&recording, SPILL_SWITCH_AUTO, &replay_usual);
 	unsigned timed = 0;
 	for (unsigned i = PERIODS - LAST_PERIODS; i < PERIODS; i++)
 		timed += result.timed[i];
