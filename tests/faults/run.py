@@ -1,10 +1,10 @@
 """Disturbs the programs until the time is up: each call alone, then pairs, and calls that fail from one on.
 
-usage: run.py [--minutes N] [--seed N] [--jobs N] [--program NAME]… [FAULT,FAULT…]
+usage: run.py [--minutes N] [--seed N] [--from ROUND,CALL] [--jobs N] [--program NAME]… [FAULT,FAULT…]
 
 Single faults come in rounds: each first call with each error; each later call with one error, all second calls before all
-third ones; and the other errors of later calls. Within a number they come by chance. A FAULT (as in faults.h) is run alone,
-and the run is shown.
+third ones; and the other errors of later calls. Within a number they come by chance. --from goes on where another run stopped, by its
+last line. A FAULT (as in faults.h) is run alone, and the run is shown.
 """
 import argparse
 import collections
@@ -115,13 +115,13 @@ class Runner:
         return end is None
 
 
-def single_plans(targets, chance, progress):
-    """Sets progress to the round and the number whose faults come next."""
+def single_plans(targets, chance, progress, begin):
+    """From that round and number on. Sets progress to the round and the number whose faults come next."""
     in_order = collections.defaultdict(list)
     for target in targets:
         for when, fault in target.singles():
             in_order[when].append((target, [fault]))
-    for when in sorted(in_order):
+    for when in sorted(when for when in in_order if when >= begin):
         progress["next"] = when
         chance.shuffle(in_order[when])
         yield from in_order[when]
@@ -149,6 +149,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")))
+    parser.add_argument("--from", dest="begin", type=lambda text: tuple(map(int, text.split(","))), default=(0, 1))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--program", action="append")
     parser.add_argument("plan", nargs="?")
@@ -168,7 +169,7 @@ def search(targets, options):
     end = begin + 60 * options.minutes
     total = sum(1 for target in targets for _ in target.singles())
     print(f"seed {options.seed}; {total} single faults in {len(targets)} programs", flush=True)
-    whole = runner.all_of("single", single_plans(targets, chance, progress), begin + SINGLES * 60 * options.minutes)
+    whole = runner.all_of("single", single_plans(targets, chance, progress, options.begin), begin + SINGLES * 60 * options.minutes)
     runner.all_of("random", random_plans(targets, chance), end)
     far = "all of them" if whole else "to round {}, call {} of a place".format(*(progress["next"] or (2, "the last")))
     print(f"{runner.counts['single']} single faults ({far}), {runner.counts['random']} pairs and faults from one call on; "

@@ -11,20 +11,36 @@ def sum_of(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def lines_run(build, source):
-    """The lines by file that ran since the last call. Programs that are killed, or end by _exit, note nothing."""
-    notes = [str(note) for note in build.rglob("*.gcda")]
-    found = {}
+def gcov(build, source, notes):
+    """(file of the product, line, how often it ran) of gcov's notes, several times for a file that is in several programs."""
     for first in range(0, len(notes), 200):
         command = ["gcov", "--json-format", "--stdout", *notes[first:first + 200]]
         told = subprocess.run(command, cwd=build, capture_output=True, text=True, check=False).stdout
         for file in (file for part in told.splitlines() if part.startswith("{") for file in json.loads(part)["files"]):
             name = os.path.relpath(os.path.join(build, file["file"]), source)
             if name.startswith(PRODUCT):
-                found.setdefault(name, set()).update(line["line_number"] for line in file["lines"] if line["count"])
+                yield from ((name, line["line_number"], line["count"]) for line in file["lines"])
+
+
+def by_file(lines):
+    found = {}
+    for name, line in lines:
+        found.setdefault(name, set()).add(line)
+    return {name: sorted(lines) for name, lines in found.items()}
+
+
+def lines_run(build, source):
+    """The lines by file that ran since the last call. Programs that are killed, or end by _exit, note nothing."""
+    notes = [str(note) for note in build.rglob("*.gcda")]
+    found = by_file((name, line) for name, line, count in gcov(build, source, notes) if count)
     for note in notes:
         os.unlink(note)
-    return {name: sorted(lines) for name, lines in found.items() if lines}
+    return found
+
+
+def lines_counted(build, source):
+    """The lines by file of which gcov tells. A line that gcc makes one with its caller's is none. pre: no test ran since lines_run"""
+    return by_file((name, line) for name, line, _ in gcov(build, source, [str(note) for note in build.rglob("*.gcno")]))
 
 
 class Coverage:
@@ -33,8 +49,8 @@ class Coverage:
     def __init__(self, source, build):
         """What is known is kept in the build."""
         self.source, self.build, self.kept = source, build, build / "coverage.json"
-        known = json.loads(self.kept.read_text(encoding="utf-8")) if self.kept.exists() else {"tests": {}, "sums": {}}
-        self.tests, self.sums = known["tests"], known["sums"]
+        known = json.loads(self.kept.read_text(encoding="utf-8")) if self.kept.exists() else {"tests": {}, "sums": {}, "counted": {}}
+        self.tests, self.sums, self.counted = known["tests"], known["sums"], known["counted"]
 
     def measure(self, tests, run):
         """run(test): the seconds that it took, or None if it failed."""
@@ -44,11 +60,14 @@ class Coverage:
             self.tests[test["name"]] = {"seconds": seconds, "lines": lines_run(self.build, self.source)}
         for name in {name for test in self.tests.values() for name in test["lines"]}:
             self.sums.setdefault(name, sum_of(self.source / name))
-        self.kept.write_text(json.dumps({"tests": self.tests, "sums": self.sums}), encoding="utf-8")
+        self.counted = lines_counted(self.build, self.source)
+        self.kept.write_text(json.dumps({"tests": self.tests, "sums": self.sums, "counted": self.counted}), encoding="utf-8")
 
     def runs(self, test, name, line):
-        """None: not known, as in a file that has changed since. pre: the file is as in the project"""
+        """None: not known, as in a file that has changed since. A line that is not counted runs with any of its file.
+        pre: the file is as in the project"""
         known = self.tests[test]
         if known["seconds"] is None or not known["lines"] or self.sums.get(name) != sum_of(self.source / name):
             return None
-        return line in known["lines"].get(name, ())
+        ran = known["lines"].get(name, ())
+        return line in ran if line in self.counted.get(name, ()) else bool(ran)

@@ -1,11 +1,11 @@
 """Changes random lines of the product, one at a time, and looks whether a test fails. What no test notices is printed.
 
-usage: mutants.py TREE FOLDER [--seed N] [--minutes N] [--without-storms] [--most SECONDS] [FILE…]
+usage: mutants.py TREE FOLDER [--seed N] [--minutes N] [--without-storms] [--most SECONDS] [--longest SECONDS] [FILE…]
 TREE: the project. FOLDER: for a copy of it and its builds, which are used again. FILE: take lines of these only.
 A change is valid if it compiles and changes the machine code. Only tests that may run the line are run, the quickest first
-(coverage.py). --most: for each change, no more tests than take so long together on the unchanged product. --without-storms: they
-take minutes, and are what notices a missing lock. It uses the processors that it may run on (taskset). Exit status 1 if fewer than
-95 % of the valid ones were noticed.
+(coverage.py). --most: for each change, no more tests than take so long together on the unchanged product. --longest: no test that
+takes longer than this. --without-storms: they take minutes, and are what notices a missing lock. It uses the processors that it may
+run on (taskset). Exit status 1 if fewer than 95 % of the valid ones were noticed.
 """
 import argparse
 import collections
@@ -182,25 +182,39 @@ def first_to_fail(tests, limits, folder):
         return next((test for test in pool.map(one, tests) if test), None)
 
 
+def portions(tests):
+    """1, 2, 4, … of them: most changes are noticed by one of the first, and what the others need is not built then."""
+    first, size = 0, 1
+    while first < len(tests):
+        yield tests[first:first + size]
+        first, size = first + size, 2 * size
+
+
 def suite(test):
     return test["suite"][0].split(":")[-1]
 
 
 class Mutants:
-    def __init__(self, tree, with_storms, most):
-        self.tree, self.most = tree, most
+    def __init__(self, tree, with_storms, most, longest):
+        self.tree, self.most, self.longest = tree, most, longest
         # The simulator's own tests run nothing of the product.
         tree.tests = [test for test in tree.tests if suite(test) != "sim"]
         tests = [test for test in tree.tests if suite(test) != "storm"]
         self.coverage = self.cover({test["name"] for test in tests})
         self.seconds = self.measure(tree.tests if with_storms else tests)
-        tree.tests = [test for test in tree.tests if test["name"] in self.seconds]
+        tree.tests = [test for test in tree.tests if test["name"] in self.seconds and not self.is_of_texts(test)]
         self.limits = {name: 30 + 6 * seconds for name, seconds in self.seconds.items()}
 
     def time_of(self, test, folder):
+        """None if it fails, or takes longer than any test that is run with a change."""
         began = time.monotonic()
-        passed = Runner(folder).passes(test, 600)
+        passed = Runner(folder).passes(test, self.longest)
         return time.monotonic() - began if passed else None
+
+    def is_of_texts(self, test):
+        """A static test in which nothing of the product ran looks at tables and documents."""
+        known = self.coverage.tests.get(test["name"])
+        return suite(test) == "static" and known and known["seconds"] is not None and not known["lines"]
 
     def cover(self, names):
         """One test after the other: what each runs is noted in the same files."""
@@ -215,7 +229,7 @@ class Mutants:
 
     def measure(self, tests):
         """How long each test takes on the unchanged product, if it passes there."""
-        kept = self.tree.build / "seconds.json"
+        kept = self.tree.build / f"seconds-{self.longest:g}.json"
         seconds = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         known = {name: test["seconds"] for name, test in self.coverage.tests.items()}
         for test in tests:
@@ -226,7 +240,7 @@ class Mutants:
                 self.tree.make_for([test])
             seconds[name] = known.get(name) or self.time_of(test, self.tree.build)
             if seconds[name] is None:
-                print(f"left out, as it fails without a change: {name}", flush=True)
+                print(f"left out, as it fails without a change or takes too long: {name}", flush=True)
         kept.write_text(json.dumps(seconds), encoding="utf-8")
         return {name: took for name, took in seconds.items() if took is not None}
 
@@ -254,10 +268,14 @@ class Mutants:
 
     def noticed(self, tests, rebuilt=False):
         """The first that fails; the build counts as one. `rebuilt`: only of programs that are built anew."""
-        times = [os.stat(test["cmd"][0]).st_mtime_ns for test in tests]
-        if not self.tree.make_for(tests):
-            return {"name": "the build"}
-        return self.fails([test for test, time in zip(tests, times) if not rebuilt or os.stat(test["cmd"][0]).st_mtime_ns != time])
+        times = {test["name"]: os.stat(test["cmd"][0]).st_mtime_ns for test in tests}
+        for part in portions(tests):
+            if not self.tree.make_for(part):
+                return {"name": "the build"}
+            test = self.fails([test for test in part if not rebuilt or os.stat(test["cmd"][0]).st_mtime_ns != times[test["name"]]])
+            if test:
+                return test
+        return None
 
     def judge(self, name, number, line, kind):
         """None: not valid. Else the name of the test that notices it, or "". Storms are built for it, so they come last, but they
@@ -298,10 +316,11 @@ def main():
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--without-storms", action="store_true")
     parser.add_argument("--most", type=float, default=float("inf"))
+    parser.add_argument("--longest", type=float, default=600)
     parser.add_argument("files", nargs="*")
     given = parser.parse_intermixed_args()
     tree = Tree(given.tree.resolve(), given.folder.resolve())
-    mutants = Mutants(tree, not given.without_storms, given.most)
+    mutants = Mutants(tree, not given.without_storms, given.most, given.longest)
     lines = candidates(tree, given.files)
     chosen = sorted(lines)
     chance = random.Random(given.seed)

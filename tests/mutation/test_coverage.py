@@ -34,6 +34,7 @@ class Lines(unittest.TestCase):
         self.run_test("negative")
         self.assertEqual(coverage.lines_run(self.build, self.source), {"src/twice.c": [1, 3, 4]})
         self.assertEqual(coverage.lines_run(self.build, self.source), {})
+        self.assertEqual(coverage.lines_counted(self.build, self.source), {"src/twice.c": [1, 3, 4, 5]})
 
     def test_what_tests_run(self):
         known = coverage.Coverage(self.source, self.build)
@@ -46,7 +47,7 @@ class Lines(unittest.TestCase):
 
         known.measure([{"name": name} for name in seconds], run)
         again = coverage.Coverage(self.source, self.build)
-        for line, runs in (3, True), (4, False), (5, True):
+        for line, runs in (3, True), (4, False), (5, True), (6, True):
             self.assertIs(again.runs("positive", "src/twice.c", line), runs)
             self.assertIsNone(again.runs("failing", "src/twice.c", line))
             self.assertIsNone(again.runs("silent", "src/twice.c", line))

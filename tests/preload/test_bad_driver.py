@@ -148,6 +148,15 @@ class Failures(ScriptCase):
         self.assertEqual(self.numbers(done, "free"), [14 * MIB])
         self.checked_records()
 
+    def test_a_free_in_stream_order_that_fails_can_be_made_again(self):
+        for call in ("cuEventCreate", "cuEventRecord"):
+            with self.subTest(call):
+                self.log.unlink(missing_ok=True)
+                done = self.script("retain:0 alloc:a:4m:3 alloc:b:4m fill:b verify:b async free:b free:b sync free:a sync info",
+                                   SPILL_SIM_FAIL=f"{call}:1:999")
+                self.assertEqual([r for w, r in self.results(done) if w == "free:b"], ["CUDA_ERROR_UNKNOWN", "CUDA_SUCCESS"], done.stdout)
+                self.assertEqual(self.checked_records()[-1]["live"]["host_bytes"], 0)
+
 
 class Moves(ScriptCase):
     """Any one call of ours that fails while memory is made movable, tried out, and moved: the program sees none of it."""

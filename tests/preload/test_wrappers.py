@@ -45,6 +45,14 @@ class Wrappers(Case):
                     done = self.run_program(["python3", "-c", f"import os; os.{last}"], LD_PRELOAD=order)
                     self.assertEqual((done.returncode, done.stderr), (status, ""))
 
+    def test_an_end_of_a_process_passes_who_is_behind(self):
+        for name, arguments, status in (("abort", "", -6), ("_exit", "5", 5), ("_Exit", "5", 5), ("__assert_fail", "b'a', b'file', 1, b'f'", -6)):
+            for switch in ("0", "1"):
+                with self.subTest(name, SPILL=switch):
+                    code = f"import ctypes; getattr(ctypes.CDLL(None), '{name}')({arguments})"
+                    done = self.run_program(["python3", "-c", code], LD_PRELOAD=orders("ends")["behind"], SPILL=switch)
+                    self.assertEqual((done.returncode, done.stdout.splitlines()[:1]), (status, [name]), done.stderr)
+
     def test_off(self):
         alone = {way: self.alone(way) for way in WAYS}
         for name, where, order in EACH:

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libc_symbol.h"
 
@@ -172,6 +173,31 @@ EXPORTED void free(void *memory)
 	}
 OPEN(open)
 OPEN(open64)
+#endif
+
+#ifdef WRAP_ENDS
+/* As a profiler that writes its data at the end of a process: each end says its name. */
+static void say(const char *name)
+{
+	(void)!write(STDOUT_FILENO, name, strlen(name));
+	(void)!write(STDOUT_FILENO, "\n", 1);
+}
+
+#define END(name, parameters, arguments) \
+	EXPORTED _Noreturn void name parameters; \
+	void name parameters \
+	{ \
+		void(*real) parameters; \
+		say(#name); \
+		*(void **)&real = dlsym(RTLD_NEXT, #name); \
+		real arguments; \
+		__builtin_unreachable(); \
+	}
+END(abort, (void), ())
+END(_exit, (int status), (status))
+END(_Exit, (int status), (status))
+END(__assert_fail, (const char *assertion, const char *file, unsigned line, const char *function),
+    (assertion, file, line, function))
 #endif
 
 #ifdef HIDE_LIST

@@ -557,6 +557,19 @@ TEST_WITH(events_made_ahead_are_used, setup_moving, NULL)
 	assert_int_equal(events_ended, 0);
 }
 
+/* More often than there is room for events that wait to be used again. */
+TEST_WITH(an_event_is_used_again_for_ever, setup_moving, NULL)
+{
+	void *event;
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(5), 1), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(5), &event), 0);
+		spill_backend_cuda.events->destroy(0, CONTEXT(5), event);
+	}
+	assert_int_equal(events_made, 1);
+	assert_int_equal(events_ended, 0);
+}
+
 /* An event of a context that has ended is not used, neither by another of the same address. */
 TEST_WITH(events_of_an_ended_context_are_dropped, setup_moving, NULL)
 {

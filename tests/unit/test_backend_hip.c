@@ -306,3 +306,30 @@ TEST(managed_memory_migrates)
 		                 cases[i].managed && cases[i].concurrent ? hipSuccess : hipErrorNotSupported);
 	}
 }
+
+static hipStreamCaptureStatus capture_status;
+static hipError_t capture_result;
+
+static hipError_t is_capturing(hipStream_t stream, hipStreamCaptureStatus *status)
+{
+	*status = capture_status;
+	return capture_result;
+}
+
+/* A runtime that does not know captures has none. The default stream cannot be asked while another one captures. */
+TEST(a_stream_that_captures)
+{
+	spill_hip.hipStreamIsCapturing = NULL;
+	assert_false(spill_backend_hip.streams->capturing(NULL));
+	spill_hip.hipStreamIsCapturing = is_capturing;
+	capture_result = hipSuccess;
+	capture_status = hipStreamCaptureStatusNone;
+	assert_false(spill_backend_hip.streams->capturing(NULL));
+	capture_status = hipStreamCaptureStatusActive;
+	assert_true(spill_backend_hip.streams->capturing(NULL));
+	capture_result = hipErrorStreamCaptureImplicit;
+	capture_status = hipStreamCaptureStatusNone;
+	assert_true(spill_backend_hip.streams->capturing(NULL));
+	capture_result = hipErrorNotSupported;
+	assert_false(spill_backend_hip.streams->capturing(NULL));
+}

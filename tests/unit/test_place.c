@@ -281,6 +281,40 @@ TEST(small_requests_share_chunks)
 	nothing_is_held();
 }
 
+/* Advice is given for a whole chunk. So a request that differs in any of it is not in the chunk of others. */
+TEST(small_requests_share_chunks_of_their_advice)
+{
+	enum { OTHERS = 4 };
+	struct spill_managed_advice advice[1 + OTHERS];
+	struct spill_placement *of_advice[1 + OTHERS], *same;
+	const char *error = NULL;
+	for (int i = 0; i <= OTHERS; i++)
+		advice[i] = (struct spill_managed_advice){.preferred = SPILL_LOCATION_HOST};
+	advice[1].preferred = SPILL_LOCATION_DEVICE;
+	advice[2].accessed_by_device = true;
+	advice[3].accessed_by_host = true;
+	advice[4].read_mostly = true;
+	for (int i = 0; i <= OTHERS; i++) {
+		struct spill_place_request wanted = want(4096, 0);
+		wanted.advice = advice[i];
+		unsigned alive = fake_vendor_alive();
+		of_advice[i] = spill_place_make(&spill_place_managed, &wanted, &error);
+		assert_non_null(of_advice[i]);
+		assert_int_equal(fake_vendor_alive(), alive + 1);
+	}
+	for (int i = 0; i <= OTHERS; i++) {
+		struct spill_place_request wanted = want(4096, 0);
+		wanted.advice = advice[i];
+		unsigned alive = fake_vendor_alive();
+		same = spill_place_make(&spill_place_managed, &wanted, &error);
+		assert_non_null(same);
+		assert_int_equal(fake_vendor_alive(), alive);
+		spill_placement_release(same, false);
+		spill_placement_release(of_advice[i], false);
+	}
+	nothing_is_held();
+}
+
 TEST(pieces_of_a_chunk_do_not_overlap)
 {
 	enum { COUNT = 2000 };

@@ -69,3 +69,34 @@ TEST(unloads_cost_no_memory)
 	}
 	assert_in_range(mallinfo2().uordblks, 0, before + 1000);
 }
+
+/* Only the addresses matter. Some have the same place in the table. */
+#define CALLERS 500
+static char callers[CALLERS * CALLERS];
+static char many[10000]; /* more than the table has room for */
+
+/* All look `first` up, and then know it, although another library stands behind us by now. */
+static void assert_all_are_known(const struct spill_row *hook)
+{
+	next = first;
+	for (unsigned i = 0; i < CALLERS; i++)
+		assert_ptr_equal(spill_real(hook, &callers[i * i]), first);
+	next = second;
+	for (unsigned i = 0; i < CALLERS; i++)
+		assert_ptr_equal(spill_real(hook, &callers[i * i]), first);
+}
+
+TEST(callers_do_not_push_each_other_out)
+{
+	assert_all_are_known(&spill_rows[PLAIN]);
+}
+
+TEST(what_was_known_before_an_unload_makes_room)
+{
+	const struct spill_row *hook = &spill_rows[PLUG_IN];
+	next = first;
+	for (unsigned i = 0; i < sizeof(many); i++)
+		spill_real(hook, &many[i]);
+	spill_unloads_count();
+	assert_all_are_known(hook);
+}

@@ -512,3 +512,32 @@ TEST(what_is_covered_never_matches_alone)
 	} while (next_text(earlier, "ab*?/"));
 	assert_in_range(covered, 1000, 10000);
 }
+
+/* Of other rules than before: nothing of these is left. */
+TEST(an_index_made_again_is_as_made_at_first)
+{
+	static const struct spill_rule before = {.set = SPILL_RULE_HAS_SIZE | SPILL_RULE_HAS_API |
+	                                                SPILL_RULE_HAS_GROWTH,
+	                                         .least = 5,
+	                                         .most = 9,
+	                                         .growth = true,
+	                                         .api = "cuMemAlloc"};
+	static const struct spill_rule after = {
+	    .set = SPILL_RULE_HAS_SIZE | SPILL_RULE_HAS_DEVICE, .least = 20, .most = 30, .devices = 2};
+	static struct spill_rules fresh, again;
+
+	fresh = (struct spill_rules){.count = 1, .rule = {after}};
+	spill_rules_index(&fresh);
+	again = (struct spill_rules){.count = 2, .rule = {before, before}};
+	spill_rules_index(&again);
+	again.count = 1;
+	again.rule[0] = after;
+	spill_rules_index(&again);
+	assert_int_equal(again.by_site, fresh.by_site);
+	assert_int_equal(again.by_growth, fresh.by_growth);
+	assert_memory_equal(again.on_device, fresh.on_device, sizeof(fresh.on_device));
+	assert_memory_equal(again.by_grows, fresh.by_grows, sizeof(fresh.by_grows));
+	assert_int_equal(again.edges, fresh.edges);
+	assert_memory_equal(again.edge, fresh.edge, fresh.edges * sizeof(fresh.edge[0]));
+	assert_memory_equal(again.of_size, fresh.of_size, sizeof(fresh.of_size));
+}
