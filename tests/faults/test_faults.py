@@ -99,6 +99,30 @@ class Injector(unittest.TestCase):
         self.assertEqual((left["host"] + left["device"], left["handles"]), (2 * MIB, 1))
 
 
+class Undone(unittest.TestCase):
+    """A mapping of chunks without a record: the program gets an out of memory, and all is as if it had not tried."""
+    WORDS = "create:a:24m map:a fill:a create:b:24m map:b fill:b create:c:24m map:c fill:c side:a side:b side:c verify:a verify:b verify:c".split()
+
+    def run_of(self, words, *plan):
+        program = programs.Program("mapped", [programs.PROGRAMS / "vmm", programs.KERNELS, *words], {"SPILL_SIM_VRAM": "64MiB", **programs.MOVES})
+        return faults.Run(program, plan, STUBS)
+
+    def test_it_can_be_made_again(self):
+        usual = self.run_of(self.WORDS)
+        self.assertIn("side a ddddddddhhhh", usual.stdout)
+        refused = 0
+        for nth in range(1, sum(place.count for place in usual.report.places if place.name == "tsearch") + 1):
+            fault = faults.Fault("libc", "tsearch", "", nth, 12)
+            failed = re.search(r"^(map:\w) CUDA_ERROR_OUT_OF_MEMORY$", self.run_of(self.WORDS, fault).stdout, re.MULTILINE)
+            if not failed:
+                continue
+            refused += 1
+            at = self.WORDS.index(failed[1])
+            again = self.run_of(self.WORDS[:at] + [failed[1]] + self.WORDS[at:], fault)
+            self.assertEqual((again.status, again.stdout.replace(f"{failed[0]}\n", "", 1)), (0, usual.stdout))
+        self.assertEqual(refused, 3)
+
+
 class Judge(unittest.TestCase):
     """Each thing that a run may not do."""
 

@@ -382,6 +382,14 @@ class Timed(TimedCase):
         self.assertGreater(self.deficit(), 0)
         self.assertFalse(any(self.at_marks()[6:]), self.at_marks())
 
+    def test_what_no_longer_holds_is_noted(self):
+        """As Sweeps.test_what_no_longer_holds_is_undone, after exchanges that paid."""
+        self.program(f"{MAKE} {'reread:1:32 time ' * 6} nodes:0:{COUNT} graph:4 wait check")
+        notes = [record["text"].partition(": ") for record in self.checked_records() if record.get("code") == "follow"]
+        self.assertEqual([note[0] for note in notes], ["memory on the host is brought to the device before it is used",
+                                                       "memory on the host is used in place again"])
+        self.assertIn("returns to its place", notes[1][2])
+
     def test_a_graph_gives_what_it_hardly_reads_for_what_it_reads(self):
         """Weights are on the host. The newest allocation is named whole, and 4 KiB of it are read: trials exchange them."""
         look = " ".join(f"where:{n}" for n in range(13))

@@ -1,0 +1,230 @@
+/* When chunks that had to leave come back: at which times the device is looked at, by a clock that stands still. */
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "account.h"
+#include "chunked.h"
+#include "contexts.h"
+#include "demote.h"
+#include "fake_clock.h"
+#include "fake_objects.h"
+#include "fake_libc.h"
+#include "fake_vendor.h"
+#include "gate.h"
+#include "host_chunks.h"
+#include "ledger.h"
+#include "movable.h"
+#include "move.h"
+#include "process.h"
+#include "promote.h"
+
+#define MS 1000000ull
+#define START (1000 * MS)
+#define LOOK (SPILL_PROMOTE_LOOK_MS * MS)
+#define QUIET (SPILL_PROMOTE_QUIET_MS * MS)
+#define CHUNK (4 * FAKE_SMALL_UNIT)
+
+enum { CHUNKS = 8, AWAY = 4 };
+
+static struct spill_policy policy;
+static int context;
+static const bool yes = true, no = false;
+static struct spill_chunked *chunked;
+
+/* In place of probe.c, whose trial needs memory of the host with bytes. */
+enum spill_probe spill_probe(const struct spill_backend *backend, int device)
+{
+	assert_true(spill_gate_prepare());
+	return SPILL_PROBE_WORKS;
+}
+
+/* As for a request that takes what has become free. */
+static void demote(void)
+{
+	struct spill_demotion demotion = {.backend = &fake_vendor_backend,
+	                                  .device = 0,
+	                                  .bytes = AWAY * CHUNK,
+	                                  .reason = SPILL_REASON_OOM,
+	                                  .api = "",
+	                                  .caller = ""};
+	fake_vendor.device_free = 0;
+	if (!spill_demote(&demotion))
+		fail_msg("%s", demotion.error);
+	assert_int_equal(spill_chunked_away(chunked), AWAY * CHUNK);
+	fake_vendor.device_free = 0;
+}
+
+static struct spill_chunked *make(void)
+{
+	const char *error = NULL;
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, CHUNKS * CHUNK, 0,
+	                                   SPILL_UNLIMITED};
+	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
+	assert_non_null(made);
+	struct spill_allocation entry = {.backend = &fake_vendor_backend,
+	                                 .ptr = made->base.ptr,
+	                                 .bytes = want.bytes,
+	                                 .placement = &made->base,
+	                                 .held = made->base.held};
+	assert_true(spill_ledger_add(&entry));
+	made->seq = entry.seq;
+	spill_chunked_enlist(made);
+	return made;
+}
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	spill_process_use_policy(&policy);
+	fake_clock_use(START);
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
+	fake_vendor_reset_mover(2 * CHUNKS * CHUNK);
+	fake_vendor.context = &context;
+	fake_vendor.marks_pass = &yes;
+	spill_account_reset();
+	spill_move_reset();
+	spill_movable_reset();
+	spill_promote_reset();
+	spill_contexts_made(&fake_vendor_backend, 0, &context);
+	chunked = make();
+	demote(); /* a half */
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	spill_ledger_end(spill_ledger_take(chunked->base.ptr));
+	spill_placement_release(&chunked->base, false);
+	spill_host_chunks_drop(&fake_vendor_backend);
+	assert_int_equal(fake_vendor.broken, 0);
+	spill_promote_reset();
+	return 0;
+}
+
+/* Maintains each 0.1 ms, until something comes back. Returns when that was, or `end`. */
+static uint64_t maintain_until(uint64_t end)
+{
+	uint64_t away = spill_chunked_away(chunked);
+	while (fake_clock.ns < end && spill_chunked_away(chunked) == away) {
+		fake_clock.ns += MS / 10;
+		spill_promote_maintain();
+	}
+	return fake_clock.ns;
+}
+
+static void assert_about(uint64_t time, uint64_t wanted)
+{
+	assert_in_range(time, wanted - MS / 5, wanted + MS / 5);
+}
+
+TEST(quiet_after_a_demotion)
+{
+	uint64_t demoted = fake_clock.ns;
+	fake_vendor.device_free = AWAY * CHUNK;
+	assert_about(maintain_until(demoted + LOOK), demoted + QUIET);
+	assert_int_equal(spill_chunked_away(chunked), 0);
+	assert_int_equal(fake_vendor.device_free, 0);
+}
+
+TEST(a_full_device_is_looked_at_now_and_then)
+{
+	uint64_t demoted = fake_clock.ns;
+	maintain_until(demoted + QUIET + MS);
+	fake_vendor.device_free = CHUNK;
+	assert_about(maintain_until(demoted + 10 * LOOK), demoted + QUIET + LOOK);
+	assert_int_equal(spill_chunked_away(chunked), (AWAY - 1) * CHUNK);
+	/* The next chunk finds no room a millisecond later, and room at the look behind that. */
+	uint64_t came = fake_clock.ns;
+	maintain_until(came + 2 * MS);
+	fake_vendor.device_free = CHUNK;
+	assert_about(maintain_until(came + 10 * LOOK), came + MS + LOOK);
+}
+
+TEST(a_success_is_followed_by_a_look)
+{
+	fake_vendor.device_free = CHUNK;
+	uint64_t came = maintain_until(fake_clock.ns + LOOK);
+	fake_vendor.device_free = CHUNK;
+	assert_about(maintain_until(came + LOOK), came + MS);
+}
+
+/* Looks at the device until `end`, each a mark that does not pass. */
+static unsigned looks_until(uint64_t end)
+{
+	unsigned marks = fake_vendor.marks;
+	uint64_t away = spill_chunked_away(chunked);
+	maintain_until(end);
+	assert_int_equal(spill_chunked_away(chunked), away);
+	return fake_vendor.marks - marks;
+}
+
+/* Goes on to the next wait for a device that stays busy. Returns the time between the looks before it. */
+static uint64_t time_between_looks(void)
+{
+	uint64_t first = fake_clock.ns, slept = fake_clock.slept_ns;
+	unsigned marks = fake_vendor.marks;
+	while (fake_clock.slept_ns == slept) {
+		assert_true(fake_clock.ns < first + 10000 * MS);
+		maintain_until(fake_clock.ns + MS / 10);
+	}
+	return (fake_clock.ns - first - (fake_clock.slept_ns - slept)) / (fake_vendor.marks - marks);
+}
+
+TEST(a_busy_device_is_waited_for_more_and_more_rarely)
+{
+	fake_vendor.marks_pass = &no;
+	fake_vendor.device_free = AWAY * CHUNK;
+	maintain_until(fake_clock.ns + QUIET);
+	/* After 250 looks, each after 2 ms, a wait. */
+	unsigned marks = fake_vendor.marks;
+	assert_about(time_between_looks(), 2 * MS);
+	assert_in_range(fake_vendor.marks - marks, 250, 253);
+	/* Then nothing for a while, and looks in twice the time. */
+	assert_int_equal(looks_until(fake_clock.ns + LOOK - MS), 0);
+	assert_about(time_between_looks(), 4 * MS);
+	assert_int_equal(looks_until(fake_clock.ns + 2 * LOOK - MS), 0);
+	assert_about(time_between_looks(), 8 * MS);
+	/* A success, and all is as in the beginning. */
+	fake_vendor.marks_pass = &yes;
+	fake_vendor.device_free = CHUNK;
+	maintain_until(fake_clock.ns + 10000 * MS);
+	assert_int_equal(spill_chunked_away(chunked), (AWAY - 1) * CHUNK);
+	fake_vendor.marks_pass = &no;
+	fake_vendor.device_free = CHUNK;
+	maintain_until(fake_clock.ns + MS);
+	assert_about(time_between_looks(), 2 * MS);
+	assert_int_equal(looks_until(fake_clock.ns + LOOK - MS), 0);
+	assert_about(time_between_looks(), 4 * MS);
+}
+
+/* A list of allocations that found no memory is no reason to stop looking. */
+TEST(without_memory_for_a_list_there_is_a_later_look)
+{
+	uint64_t demoted = fake_clock.ns;
+	fake_vendor.device_free = AWAY * CHUNK;
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	maintain_until(demoted + QUIET + MS);
+	fake_libc_reset();
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
+	assert_about(maintain_until(demoted + 10 * LOOK), demoted + QUIET + LOOK);
+	assert_int_equal(spill_chunked_away(chunked), 0);
+}
+
+/* Chunks that came back and leave at once came too soon: the quiet time is twice as long. */
+TEST(quiet_longer_after_a_promotion_that_was_too_soon)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		fake_vendor.device_free = AWAY * CHUNK;
+		uint64_t demoted = fake_clock.ns;
+		assert_about(maintain_until(demoted + 10 * LOOK), demoted + (QUIET << i));
+		demote();
+	}
+}
