@@ -201,6 +201,7 @@ static bool leaves_reserve(struct spill_request *request)
 	uint64_t bytes = spill_admit_weight(request);
 	admission->short_of_reserve = false;
 	admission->reserved_before = 0;
+	admission->reserve_in_pool = false;
 	if (is_reserve_open(request))
 		return true;
 	/* A pool grows in steps and may keep half of one. It is asked only if room is short. */
@@ -212,8 +213,9 @@ static bool leaves_reserve(struct spill_request *request)
 		bytes = admission->kind->growth(request, backend);
 	const struct spill_taking taking = {bytes, spill_min(bytes, request->bytes)};
 	bool leaves = at_once || !bytes ||
-	              spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
-	                                   spill_engine_site(request));
+	              (!admission->reserve_in_pool &&
+	               spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
+	                                    spill_engine_site(request)));
 	admission->pending = leaves ? bytes : 0;
 	admission->short_of_reserve = !leaves;
 	return leaves;

@@ -8,13 +8,11 @@
  * (docs/adr/0010). In a capture every call is passed through: there it adds a node to the graph, and
  * takes no memory yet.
  */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "account.h"
 #include "admit.h"
 #include "capture.h"
-#include "clock.h"
 #include "contexts.h"
 #include "deferred.h"
 #include "movable.h"
@@ -23,10 +21,7 @@
 #include "vendor_pool.h"
 #include "peer.h"
 #include "reserve_keeper.h"
-
-/* How long to wait until a stream has passed memory that we took back: a slow program step. */
-#define STREAM_NS 50000000ull
-#define POLL_NS 20000
+#include "trim.h"
 
 /* The pool of the request, or the device's current one; NULL if the vendor does not say. */
 static void *pool_of(const struct spill_request *request, const struct spill_backend *backend)
@@ -100,16 +95,17 @@ static bool charge_growth(struct spill_request *request, struct spill_ask *ask,
  */
 static uint64_t find_growth(struct spill_request *request, const struct spill_backend *backend)
 {
-	uint64_t *reserved_before = &request->admission.reserved_before;
+	struct spill_admission *admission = &request->admission;
 	void *handle = pool_of(request, backend);
-	struct spill_pool_request asked = {handle, request->bytes, 0};
-	if (handle)
-		backend->pools->unused(handle, &asked.unused);
-	request->admission.unused_before = asked.unused;
-	uint64_t unused = spill_reserve_unused(request->device, &asked);
+	struct spill_pool_request asked = {handle, request->bytes, 0, 0};
+	if (handle && (backend->pools->unused(handle, &asked.unused) ||
+	               backend->pools->reserved(handle, &asked.reserved)))
+		asked.unused = asked.reserved = 0;
+	admission->reserve_in_pool = spill_reserve_is_in_pool(backend, request->device, &asked);
+	uint64_t unused = admission->reserve_in_pool ? 0 : spill_reserve_unused(request->device, &asked);
 	uint64_t bytes = spill_vendor_pool_growth(request->bytes, unused, SPILL_UNLIMITED);
-	if (!bytes && handle && backend->pools->reserved(handle, reserved_before))
-		*reserved_before = 0;
+	admission->unused_before = asked.unused;
+	admission->reserved_before = bytes ? 0 : asked.reserved;
 	return bytes;
 }
 
@@ -144,24 +140,6 @@ static bool is_over_limit(struct spill_request *request, const struct spill_back
 	       spill_account_device_held(request->device) > spill_device_limit(backend, request->device);
 }
 
-/* Memory freed on a stream returns to the device after the stream has passed the free. Bounded. */
-static void wait_for_stream(struct spill_request *request, const struct spill_backend *backend)
-{
-	void *event = NULL;
-	uint64_t end = spill_clock_ns() + STREAM_NS;
-	int cancel, device;
-	void *context;
-	if (!backend->events || backend->streams->owner(request->stream, &device, &context) ||
-	    backend->events->record(device, context, request->stream, request->per_thread, &event))
-		return;
-	/* The vendor's call is no cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	while (!backend->events->passed(device, context, event) && spill_clock_ns() < end)
-		spill_clock_sleep(POLL_NS);
-	pthread_setcancelstate(cancel, NULL);
-	backend->events->destroy(device, context, event);
-}
-
 /* Did the pool grow although it had enough, so that the device has less free than its reserve? */
 static bool took_from_reserve(struct spill_request *request, const struct spill_backend *backend)
 {
@@ -171,8 +149,8 @@ static bool took_from_reserve(struct spill_request *request, const struct spill_
 	if (!handle || spill_capture_any() || backend->pools->reserved(handle, &reserved) ||
 	    reserved <= before)
 		return false;
-	const struct spill_pool_request grown = {handle, request->bytes,
-	                                         request->admission.unused_before + (reserved - before)};
+	const struct spill_pool_request grown = {
+	    handle, request->bytes, request->admission.unused_before + (reserved - before), reserved};
 	return spill_reserve_fell(backend, request->device, &grown);
 }
 
@@ -188,8 +166,8 @@ static bool accept_growth(struct spill_request *request, const struct spill_back
 	if (admission->pool)
 		spill_vendor_pool_freed(admission->pool, request->bytes);
 	if (admission->short_of_reserve)
-		wait_for_stream(request, backend);
-	if (!spill_capture_any())
+		spill_trim(backend, request->device, spill_reserve_size(request->device), false);
+	else if (!spill_capture_any())
 		spill_vendor_pool_trim(backend, request->device, false);
 	admission->pool = NULL;
 	*spill_engine_out(request) = 0;

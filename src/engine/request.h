@@ -174,6 +174,7 @@ struct spill_admission {
 	bool repeats;          /* an earlier failure of it surfaced; `tried` does not say so yet. */
 	/* ALLOC_ASYNC: bytes that its pool had reserved, and of these unused; 0: the pool is not looked at. */
 	uint64_t reserved_before, unused_before;
+	bool reserve_in_pool;             /* spill_reserve_is_in_pool. */
 	enum spill_refused_by refused_by; /* the last refusal; NONE: there was none. */
 	const char *refused_word;         /* of refused_by, or the error's own name. */
 	struct spill_refusal refusal;     /* its figures, if an option of the host refused. */

@@ -34,8 +34,11 @@ static struct keeper {
 	_Atomic uint64_t next_load_ns;  /* the earliest time to measure a load */
 	_Atomic bool at_risk;           /* spill_reserve_is_at_risk, until at_risk_ns */
 	_Atomic uint64_t at_risk_ns;
-	/* spill_reserve_fell: the least request in pieces, 0: none; the pool, its least unused bytes, and when. */
-	_Atomic uint64_t pieces_bytes, pieces_unused, pieces_ns;
+	/*
+	 * spill_reserve_fell: the least request in pieces, 0: none; the pool, its least unused bytes,
+	 * and when; what it had reserved, 0: it has given the growth back.
+	 */
+	_Atomic uint64_t pieces_bytes, pieces_unused, pieces_ns, pieces_reserved;
 	const void *_Atomic pieces_pool;
 } keepers[SPILL_DEVICES];
 
@@ -259,16 +262,35 @@ bool spill_reserve_fell(const struct spill_backend *backend, int device,
 	atomic_store(&keeper->pieces_bytes, 0);
 	atomic_store(&keeper->pieces_pool, request->pool);
 	atomic_store(&keeper->pieces_unused, request->unused);
+	atomic_store(&keeper->pieces_reserved, request->reserved);
 	atomic_store(&keeper->pieces_ns, spill_clock_ns());
 	atomic_store(&keeper->pieces_bytes, least ? spill_min(least, request->bytes) : request->bytes);
 	return true;
 }
 
+static bool is_of_pieces(const struct keeper *keeper, const struct spill_pool_request *request)
+{
+	return keeper && atomic_load(&keeper->pieces_bytes) &&
+	       atomic_load(&keeper->pieces_pool) == request->pool;
+}
+
+bool spill_reserve_is_in_pool(const struct spill_backend *backend, int device,
+                              const struct spill_pool_request *request)
+{
+	struct keeper *keeper = keeper_of(device);
+	uint64_t reserved = is_of_pieces(keeper, request) ? atomic_load(&keeper->pieces_reserved) : 0;
+	if (!reserved)
+		return false;
+	if (request->reserved >= reserved && is_short(backend, device, 1))
+		return true;
+	atomic_store(&keeper->pieces_reserved, 0);
+	return false;
+}
+
 uint64_t spill_reserve_unused(int device, const struct spill_pool_request *request)
 {
 	struct keeper *keeper = keeper_of(device);
-	uint64_t bytes = keeper ? atomic_load(&keeper->pieces_bytes) : 0;
-	if (!bytes || request->bytes < bytes || atomic_load(&keeper->pieces_pool) != request->pool)
+	if (!is_of_pieces(keeper, request) || request->bytes < atomic_load(&keeper->pieces_bytes))
 		return request->unused;
 	uint64_t least = atomic_load(&keeper->pieces_unused);
 	if (request->unused < least)

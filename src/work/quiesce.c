@@ -18,7 +18,7 @@
  * The gate is closed so long at most for a mark. If a call stays inside longer (a copy that waits), no mark is tried
  * for a while, so that all the tries together cost a hundredth of the time.
  */
-#define MARK_NS 100000
+#define MARK_NS 100000ull
 #define MARK_PAUSE_NS (100 * MARK_NS)
 
 /* A context and the mark behind its work. No event: the work is done. */

@@ -277,7 +277,7 @@ TEST(code_looks_although_a_request_has_just_looked)
 /* The unused memory that counts for a request of the pool. */
 static uint64_t counts(const void *pool, uint64_t bytes, uint64_t unused)
 {
-	return spill_reserve_unused(0, &(struct spill_pool_request){pool, bytes, unused});
+	return spill_reserve_unused(0, &(struct spill_pool_request){pool, bytes, unused, 0});
 }
 
 /* A pool with 100 MiB in pieces has grown for 18. */
@@ -305,6 +305,35 @@ TEST(pieces_count_again_when_the_program_has_freed_as_much)
 	fake_clock.ns += SPILL_RESERVE_CLOSED_MS * MS;
 	assert_int_equal(counts(&pool, 18 * MIB, 86 * MIB), 86 * MIB);
 	assert_int_equal(counts(&pool, 18 * MIB, 68 * MIB), 68 * MIB);
+}
+
+/* What the pool of 100 MiB took from the reserve, by figures of the pool a moment later. */
+static bool is_in_pool(const void *pool, uint64_t reserved)
+{
+	return spill_reserve_is_in_pool(&vendor, 0,
+	                                &(struct spill_pool_request){pool, MIB, 50 * MIB, reserved});
+}
+
+TEST(a_pool_has_what_it_took_from_the_reserve_until_it_gives_it_back)
+{
+	static const char pool, other;
+	const struct spill_pool_request grown = {&pool, 18 * MIB, 60 * MIB, 132 * MIB};
+	for (unsigned refilled = 0; refilled < 2; refilled++) {
+		spill_reserve_begin(0);
+		free_bytes[0] = 40 * MIB;
+		assert_false(is_in_pool(&pool, 132 * MIB));
+		assert_true(spill_reserve_fell(&vendor, 0, &grown));
+		assert_true(is_in_pool(&pool, 132 * MIB));
+		assert_true(is_in_pool(&pool, 164 * MIB));
+		assert_false(is_in_pool(&other, 164 * MIB));
+		/* Given back; or others have filled the reserve up. */
+		if (refilled)
+			free_bytes[0] = 64 * MIB;
+		assert_false(is_in_pool(&pool, refilled ? 132 * MIB : 100 * MIB));
+		free_bytes[0] = 40 * MIB;
+		assert_false(is_in_pool(&pool, 132 * MIB));
+		spill_reserve_keeper_reset();
+	}
 }
 
 /* The least request of the pool that did not fit counts. */

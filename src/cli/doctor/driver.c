@@ -170,7 +170,7 @@ static void examine_driver(const struct driver_vendor *vendor, struct driver_fac
 	facts->stage = DRIVER_STARTING;
 	facts->complete = start && backend->start(resolve);
 	name_missing(vendor->functions, facts);
-	if (!facts->complete)
+	if (!start || !facts->complete)
 		return;
 	facts->error = start(0);
 	if (facts->error) {
