@@ -123,7 +123,10 @@ void spill_free(void *pointer, size_t bytes, int device, void *stream)
 	                .ptr = (uintptr_t)pointer,
 	                .stream = stream},
 	};
-	if (!pointer || (!enter_device(&call, device) && !enter_device(&call, device)))
+	bool entered = pointer && enter_device(&call, device);
+	if (pointer && !entered)
+		entered = enter_device(&call, device);
+	if (!entered)
 		return;
 	if (give_back(&call, call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE) && !call.captured)
 		(void)give_back(&call, SPILL_OP_FREE);

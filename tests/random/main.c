@@ -142,7 +142,7 @@ static bool open_devices(uint64_t *free_bytes)
 /* With all given back: each device has as much free memory as at the begin. */
 static void tell_free(const uint64_t *before)
 {
-	uint64_t now[DEVICES];
+	uint64_t now[DEVICES] = {0};
 	char text[64];
 
 	for (int device = 0; device < DEVICES; device++)

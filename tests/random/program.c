@@ -1,6 +1,7 @@
 /* Programs: read from a file, or drawn from a seed and printed. */
 #include "random.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +77,10 @@ struct program program_read(const char *path)
 	return program;
 }
 
+/* pre: below > 0 */
 static uint64_t random_below(uint64_t *state, uint64_t below)
 {
+	assert(below > 0);
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
 
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -235,17 +235,23 @@ static bool storm(uint64_t seed)
 	return !failed;
 }
 
+static int number_of(const char *variable, int usual)
+{
+	const char *text = getenv(variable);
+	return text ? atoi(text) : usual;
+}
+
 int main(int count, char **arguments)
 {
 	if (count < 6)
 		return 64;
 	moving_kernels = arguments[1];
 	moving_no_holds = getenv("MOVING_NO_HOLDS") != NULL;
-	moving_devices = getenv("MOVING_DEVICES") ? atoi(getenv("MOVING_DEVICES")) : 1;
+	moving_devices = number_of("MOVING_DEVICES", 1);
 	if (moving_devices < 1 || moving_devices > MOVING_DEVICES)
 		return 64;
-	moving_shares_defaults = getenv("MOVING_SHARE") && atoi(getenv("MOVING_SHARE"));
-	atomic_store(&moving_peers, !getenv("MOVING_PEERS") || atoi(getenv("MOVING_PEERS")));
+	moving_shares_defaults = number_of("MOVING_SHARE", 0);
+	atomic_store(&moving_peers, number_of("MOVING_PEERS", 1));
 	ends = now() + strtoull(arguments[3], NULL, 10) * 1000000000;
 	moving_card = strtoull(arguments[4], NULL, 10) << 20;
 	moving_largest = strtoull(arguments[5], NULL, 10) << 20;

@@ -350,10 +350,9 @@ static void add_cut(struct spill_free_ranges *set, struct spill_range **parts, u
 
 static void give_all(struct spill_free_ranges *set, struct spill_range **parts, unsigned count)
 {
-	struct spill_range *whole = NULL;
-	for (unsigned i = 0; i < count; i++)
+	struct spill_range *whole = spill_free_ranges_give(parts[0], set, NULL, 0);
+	for (unsigned i = 1; i < count; i++)
 		whole = spill_free_ranges_give(parts[i], set, NULL, 0);
-	assert_non_null(whole);
 	assert_true(spill_range_is_segment(whole));
 	assert_int_equal(whole->at, BEGIN);
 	spill_free_ranges_remove(whole);
@@ -537,8 +536,8 @@ TEST(neighbours_of_another_set_stay_apart)
 TEST(a_rest_keeps_the_number)
 {
 	struct spill_free_ranges common = {0}, mine = {0};
-	struct spill_range *whole = spill_free_ranges_add(&common, BEGIN, 8 * UNIT, NULL);
-	whole = spill_free_ranges_take(&common, 8 * UNIT, NULL);
+	assert_non_null(spill_free_ranges_add(&common, BEGIN, 8 * UNIT, NULL));
+	struct spill_range *whole = spill_free_ranges_take(&common, 8 * UNIT, NULL);
 	spill_free_ranges_give(whole, &mine, &common, 7);
 	struct spill_range *first = spill_free_ranges_take(&mine, 3 * UNIT, NULL);
 	assert_ptr_equal(first, whole);

@@ -36,6 +36,7 @@ int pthread_detach(pthread_t thread)
 	return 0;
 }
 
+/* NOLINTBEGIN(bugprone-signal-handler,cert-sig30-c): what libspill's fork handlers do in a handler */
 /* A signal arrives at this call, whose handler forks. */
 static bool is_interrupted;
 static unsigned handled;
@@ -47,6 +48,7 @@ static void fork_in_handler(int number)
 	pthread_mutex_unlock(spill_metrics_fork_lock.lock);
 	handled++;
 }
+/* NOLINTEND(bugprone-signal-handler,cert-sig30-c) */
 
 char *getcwd(char *buffer, size_t size)
 {
@@ -216,7 +218,7 @@ static void end_in_a_vfork_child(void)
 {
 	pid_t child = vfork();
 	if (child == 0) {
-		spill_metrics_end();
+		spill_metrics_end(); // NOLINT(clang-analyzer-unix.Vfork): it is tested that this does nothing
 		syscall_exit(0);
 	}
 	CHECK(waitpid(child, NULL, 0) == child);

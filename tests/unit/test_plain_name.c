@@ -95,6 +95,6 @@ TEST(damaged_symbols_stay_as_they_are)
 	for (unsigned i = 0; i < 100; i++)
 		strcat(symbol, "I1a");
 	expect_name(symbol, "f");
-	memcpy(symbol, "_ZN1f1a", strlen("_ZN1f1a"));
+	memcpy(symbol, "_ZN1f1a", sizeof("_ZN1f1a") - 1);
 	expect_name(symbol, "f::a…");
 }

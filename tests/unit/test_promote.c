@@ -175,7 +175,8 @@ static uint64_t time_between_looks(void)
 		assert_true(fake_clock.ns < first + 10000 * MS);
 		maintain_until(fake_clock.ns + MS / 10);
 	}
-	return (fake_clock.ns - first - (fake_clock.slept_ns - slept)) / (fake_vendor.marks - marks);
+	unsigned looks = fake_vendor.marks - marks;
+	return looks ? (fake_clock.ns - first - (fake_clock.slept_ns - slept)) / looks : 0;
 }
 
 TEST(a_busy_device_is_waited_for_more_and_more_rarely)
