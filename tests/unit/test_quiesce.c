@@ -5,6 +5,7 @@
 #define SETUP setup
 #include "unit.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -125,6 +126,22 @@ static void no_event_is_left(void)
 {
 	for (int i = 0; i < CONTEXTS; i++)
 		assert_int_equal(contexts[i].alive, 0);
+}
+
+/* A wait sleeps, and the program's call is no cancellation point. */
+TEST(the_thread_can_be_cancelled_behind_it_as_before)
+{
+	static const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
+	for (unsigned i = 0; i < 2; i++) {
+		int old, now;
+		pthread_setcancelstate(states[i], &old);
+		contexts[0].idle_at = fake_clock.ns + MS;
+		bool idle = wait_ms(50);
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &now);
+		assert_true(idle);
+		assert_int_equal(now, states[i]);
+	}
+	no_event_is_left();
 }
 
 TEST(what_is_idle_is_not_waited_for)

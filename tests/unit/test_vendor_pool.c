@@ -89,6 +89,20 @@ TEST(a_pool_without_a_record_is_not_taken_for_another)
 	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &later), SPILL_PLACE_HOST);
 }
 
+/* In whole steps, by what the unused bytes lack. */
+TEST(a_pool_grows_in_steps)
+{
+	const uint64_t step = SPILL_MEMPOOL_STEP;
+	assert_int_equal(spill_vendor_pool_growth(step, step, SPILL_UNLIMITED), 0);
+	assert_int_equal(spill_vendor_pool_growth(step + 1, step, SPILL_UNLIMITED), step);
+	assert_int_equal(spill_vendor_pool_growth(step, 0, SPILL_UNLIMITED), step);
+	assert_int_equal(spill_vendor_pool_growth(2 * step, step / 2, SPILL_UNLIMITED), 2 * step);
+	/* No more than there is room, unless the request needs it. */
+	assert_int_equal(spill_vendor_pool_growth(3 * MIB, MIB, 10 * MIB), 10 * MIB);
+	assert_int_equal(spill_vendor_pool_growth(3 * MIB, MIB, 2 * MIB), 2 * MIB);
+	assert_int_equal(spill_vendor_pool_growth(3 * MIB, MIB, MIB), 2 * MIB);
+}
+
 TEST(what_is_reserved_counts)
 {
 	struct spill_vendor_pool *pool = their_pool();
