@@ -42,6 +42,9 @@ TEST(arguments_of_templates_are_left_out)
 	expect_name("_Z4callIJiPKcRN3foo3barEEEvT_", "call");
 	expect_name("_ZN3foo3barINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEELb1EE3putEv",
 	            "foo::bar::put");
+	/* Pointers, references and const, and a pack. */
+	expect_name("_ZN3fooIPKcRN1a1bEOfE3barEv", "foo::bar");
+	expect_name("_ZN3fooIJDpT_EE3barEv", "foo::bar");
 	/* An expression, and the type of a function: the name ends there. */
 	expect_name("_ZN3fooIXsrT_5valueEE3barEv", "foo…");
 	expect_name("_ZNSt8functionIFviEE4callEv", "std::function…");
