@@ -83,7 +83,7 @@ def check_lane(lane, device):
         assert (most[-1] - last[-1] if most else 0) == device["live"][kind + "_bytes"], kind
 
 
-def check_marks(lanes, run):
+def check_marks(lanes, run, names):
     sums = {kind: [sum(mark[i] for lane in lanes for mark in lane["marks"][kind]) for i in (1, 2)]
             for kind in ("spill", "demote", "promote", "oom", "honest")}
     totals = run["totals"]
@@ -92,9 +92,12 @@ def check_marks(lanes, run):
     assert sums["promote"] == [totals["promotions"], totals["promoted_bytes"]]
     assert sums["honest"][0] == run["honest"]
     assert sums["oom"][0] + sums["honest"][0] == totals["ooms"]
+    for kind, moves in ("demote", run["demoted"]), ("promote", run["promoted"]):
+        reasons = {names[mark[6] - 1] if mark[6] else None for lane in lanes for mark in lane["marks"][kind]}
+        assert reasons <= {row["name"] for row in moves}, (reasons, moves)
 
 
-def check_story(story, run):
+def check_story(story, run, names):
     ends = {lane["dev"]: sum(lane["after"]) + sum(lane["lasts"]) for lane in story["lanes"]}
     devices = {device["dev"]: device for device in run["devices"]}
     none = {"peak": dict.fromkeys((kind + "_bytes" for kind in KINDS), 0)} | {"live": dict.fromkeys((kind + "_bytes" for kind in KINDS), 0)}
@@ -104,7 +107,7 @@ def check_story(story, run):
     for lane in story["lanes"]:
         check_lane(lane, devices.get(lane["dev"], none))
     if "left_out_since" not in story:
-        check_marks(story["lanes"], run)
+        check_marks(story["lanes"], run, names)
 
 
 def main():
@@ -116,7 +119,7 @@ def main():
     data, report = json.loads(written), shown(json.load(open(sys.argv[2], encoding="utf-8")))
     check_figures(data, report)
     for story, run in zip(data["stories"], report["runs"], strict=True):
-        check_story(story, run)
+        check_story(story, run, data["names"])
 
 
 main()

@@ -171,6 +171,7 @@ with_function() {
 	has_line "  THE SUMS OF THE LINES DIFFER FROM THE PROGRAM'S OWN COUNT (exit line):"
 	has_line "    frees: lines 1, exit line 2"
 	has_line "    peak.device_bytes: lines 6442450944, exit line 6442450945"
+	[ "$(grep -c ': lines ' <<<"$output")" = 2 ]
 	has_not "equals the program's own count"
 	[ "$(json wrong.jsonl | jq -c '[.runs[0].differences[].name]')" = '["frees","peak.device_bytes"]' ]
 }
