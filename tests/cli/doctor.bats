@@ -229,6 +229,7 @@ machine() {
 	has "fact [device] device 0 (simulated): "
 	has " GB/s from pinned host memory, "
 	has "device 0 (simulated): with 3.50 GiB of weights in host memory a token of decode takes "
+	grep -qE "to read the same weights the CPU needs [0-9.]+ ms a token" <<<"$output"
 }
 
 @test "a link that cannot be measured says why, and nothing is predicted" {

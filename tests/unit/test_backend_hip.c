@@ -333,3 +333,37 @@ TEST(a_stream_that_captures)
 	capture_result = hipErrorNotSupported;
 	assert_false(spill_backend_hip.streams->capturing(NULL));
 }
+
+static uint64_t pool_reserved_bytes, pool_used_bytes;
+static hipError_t used_result;
+
+static hipError_t pool_attribute(hipMemPool_t pool, hipMemPoolAttr which, void *value)
+{
+	bool used = which == hipMemPoolAttrUsedMemCurrent;
+	assert_true(used || which == hipMemPoolAttrReservedMemCurrent);
+	*(uint64_t *)value = used ? pool_used_bytes : pool_reserved_bytes;
+	return used ? used_result : hipSuccess;
+}
+
+/* A runtime without such questions tells nothing. Another thread may allocate between the two. */
+TEST(the_figures_of_a_pool)
+{
+	const struct spill_vendor_pools *pools = spill_backend_hip.pools;
+	uint64_t bytes = 0;
+	assert_int_equal(pools->reserved(&version, &bytes), hipErrorNotSupported);
+	assert_int_equal(pools->unused(&version, &bytes), hipErrorNotSupported);
+	assert_int_equal(bytes, 0);
+	spill_hip.hipMemPoolGetAttribute = pool_attribute;
+	pool_reserved_bytes = 5 * UNIT;
+	pool_used_bytes = 2 * UNIT;
+	assert_int_equal(pools->reserved(&version, &bytes), hipSuccess);
+	assert_int_equal(bytes, 5 * UNIT);
+	assert_int_equal(pools->unused(&version, &bytes), hipSuccess);
+	assert_int_equal(bytes, 3 * UNIT);
+	used_result = hipErrorNotSupported;
+	assert_int_equal(pools->unused(&version, &bytes), hipErrorNotSupported);
+	used_result = hipSuccess;
+	pool_used_bytes = 6 * UNIT;
+	assert_int_equal(pools->unused(&version, &bytes), hipSuccess);
+	assert_int_equal(bytes, 0);
+}
