@@ -105,7 +105,9 @@ struct outcome run_plugin(struct worker *worker, const uint64_t *a)
 	*(void **)&run = dlsym(library, "plugin_run");
 	int error = run ? run() : -3;
 	dlclose(library);
-	return error == -1 ? (struct outcome){.how = WRONG} : DONE_WITH(error, 0);
+	if (error == -1)
+		return (struct outcome){.how = WRONG};
+	return DONE_WITH(error, 0);
 }
 
 /* A child that uses no GPU. */
