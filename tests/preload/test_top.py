@@ -437,7 +437,7 @@ class View(TopCase):
         self.assertTrue(ready, "nothing comes:\n" + "\n".join(self.screen.display))
         if self.terminal not in ready:
             return False
-        part = os.read(self.terminal, 1 << 16)
+        part = os.read(self.terminal, 64)  # few, so that a test that looks at half a screen fails each time
         self.output += part
         self.stream.feed(part)
         return True
@@ -450,6 +450,12 @@ class View(TopCase):
 
     def shows(self, text):
         self.until(lambda lines: any(text in line for line in lines), text)
+
+    def whole(self, *sizes):
+        """The lines of the first screen with all of its lines. A terminal hands them over in parts; the keys come last."""
+        self.ordered(*sizes)
+        self.shows("q quit")
+        return [line.rstrip() for line in self.screen.display]
 
     def key(self, text):
         os.write(self.terminal, text.encode())
@@ -475,8 +481,7 @@ class View(TopCase):
 
     def test_what_it_shows(self):
         self.open("--sort", "spilled")
-        self.ordered(6, 4, 2)
-        lines = [line.rstrip() for line in self.screen.display]
+        lines = self.whole(6, 4, 2)
         self.assertRegex(lines[0], r"^spill top  \d+ process.* on 1 device, every 1 s +\d\d:\d\d:\d\d$")
         self.assertRegex(lines[1], r"^0 Simulated GPU +\[\|+ *\] +[0-9.]+[MG] of 14.0M, .*spilled [0-9.]+[MG]$")
         self.assertEqual(lines[2].split(), "PID PROGRAM DEV DEVICE HOST MANAGED SPILLED MOVES/s LAST DECISION".split())
@@ -499,8 +504,7 @@ class View(TopCase):
     def test_80_columns(self):
         """Each line is whole: with what others hold, limit and spilled bytes, and the end of a long path."""
         self.open("--sort", "spilled", LD_LIBRARY_PATH=os.environ["SIM_PATH"], SPILL_SIM_VRAM="2MiB")
-        self.ordered(6, 4, 2)
-        lines = [line.rstrip() for line in self.screen.display]
+        lines = self.whole(6, 4, 2)
         self.assertRegex(lines[1], r"^0 Simulated GPU +\[\|*\+* *\] +[0-9.]+[MG]? \+[0-9.]+[MG]? of 14.0M, .*spilled [0-9.]+[MG]$")
         self.assertRegex(lines[-6], r"^most: .* placed off card, \d+ out of memory$")
         self.assertRegex(lines[-5], r"^moves: \d+ out \(\S+\), \d+ back \(\S+\)$")
