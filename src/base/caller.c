@@ -8,6 +8,7 @@
 
 #include "glob.h"
 #include "process.h"
+#include "symbol_table.h"
 #include "text.h"
 
 static _Atomic unsigned unloads;

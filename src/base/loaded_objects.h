@@ -46,13 +46,4 @@ void spill_loaded_objects_fork_prepare(void);
 void spill_loaded_objects_fork_parent(void);
 void spill_loaded_objects_fork_child(void);
 
-/* The hash of a symbol's name in DT_GNU_HASH, the table by which the loader looks up symbols. */
-static inline uint32_t spill_elf_hash(const char *name)
-{
-	uint32_t hash = 5381;
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
 #endif

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaded_objects.h"
 #include "fd.h"
+#include "symbol_table.h"
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
