@@ -213,11 +213,13 @@ static bool add_holder(struct spill_text *text, const struct spill_record_oom *o
 {
 	const struct spill_group *most = &oom->by_caller[0];
 	const struct spill_holder *top = &oom->top[0];
+	const char *group = spill_who_asked(most->name, most->requester);
+	const char *holder = spill_who_asked(top->caller, top->requester);
 
-	if (oom->callers && (most->name || most->count > 1))
-		add_held(text, most->name ? most->name : "?", spill_bytes_all(&most->held), most->count);
+	if (oom->callers && (group || most->count > 1))
+		add_held(text, group ? group : "?", spill_bytes_all(&most->held), most->count);
 	else if (oom->holders) /* the first logs had no callers */
-		add_held(text, top->caller ? top->caller : top->api ? top->api : "?", top->bytes, 1);
+		add_held(text, holder ? holder : top->api ? top->api : "?", top->bytes, 1);
 	else
 		return false;
 	return true;

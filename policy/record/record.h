@@ -105,6 +105,7 @@ struct spill_record_alloc {
 	struct spill_level level;
 	int tid, device;
 	const char *api, *caller; /* caller: "libfoo.so+0x1a2b" */
+	const char *requester;    /* who asked the caller; NULL: not known */
 	uint64_t bytes, ptr;
 	enum spill_place place;
 	struct spill_bytes held;
@@ -144,10 +145,17 @@ struct spill_record_move {
 	uint64_t took_us;
 };
 
+/* The name of a request in tables and messages. */
+static inline const char *spill_who_asked(const char *caller, const char *requester)
+{
+	return requester ? requester : caller;
+}
+
 struct spill_holder {
 	const char *caller, *api;
 	uint64_t seq, bytes;
 	enum spill_place place;
+	const char *requester; /* behind the caller; NULL: not known */
 };
 
 #define SPILL_HOLDERS 10
@@ -157,6 +165,7 @@ struct spill_group {
 	const char *name; /* of the caller or place; NULL: unknown */
 	uint64_t count;
 	struct spill_bytes held;
+	const char *requester; /* behind the caller; NULL: not known */
 };
 
 #define SPILL_CALLERS 10
@@ -172,7 +181,7 @@ struct spill_refusal {
 struct spill_record_oom {
 	uint64_t time_us;
 	int tid, device;
-	const char *api, *caller;
+	const char *api, *caller, *requester;
 	uint64_t bytes;
 	uint64_t free, total;          /* the driver's figures */
 	uint64_t ours;                 /* device bytes in this process's ledger. */

@@ -30,6 +30,7 @@ void spill_unloads_count(void)
 #define SITES 4096
 #define PROBES 64
 #define NAMES 1024
+#define KEPT 4096 /* texts of spill_caller_keep. */
 
 struct site {
 	const void *address;
@@ -84,15 +85,24 @@ static const char *find_cached_name(const void *address)
 }
 
 /* pre: locked */
-static const char *intern_name(const char *text)
+static const char *find_name(const char *text)
 {
-	struct name **head = &names[spill_elf_hash(text) % NAMES];
-	for (const struct name *name = *head; name; name = name->next)
+	for (const struct name *name = names[spill_elf_hash(text) % NAMES]; name; name = name->next)
 		if (strcmp(name->text, text) == 0)
 			return name->text;
+	return NULL;
+}
+
+/* NULL without memory. pre: locked */
+static const char *intern_name(const char *text)
+{
+	const char *known = find_name(text);
+	if (known)
+		return known;
+	struct name **head = &names[spill_elf_hash(text) % NAMES];
 	struct name *name = malloc(sizeof(*name) + strlen(text) + 1);
 	if (!name)
-		return "?";
+		return NULL;
 	strcpy(name->text, text);
 	name->next = *head;
 	*head = name;
@@ -104,13 +114,20 @@ static bool is_file(const struct file *file, const char *path, const struct spil
 	return strcmp(file->is.path, path) == 0 && strcmp(file->is.build_id, object->build_id) == 0;
 }
 
+/* A name that cannot be kept. */
+static const char *or_unknown(const char *name)
+{
+	return name ? name : "?";
+}
+
 /* pre: locked */
 static void add_file(const char *name, const char *path, const struct spill_loaded_object *object)
 {
 	struct file *file = file_count < FILES ? malloc(sizeof(*file)) : NULL;
 	if (!file)
 		return;
-	*file = (struct file){.is = {.name = intern_name(name), .path = intern_name(path)}};
+	*file = (struct file){
+	    .is = {.name = or_unknown(intern_name(name)), .path = or_unknown(intern_name(path))}};
 	memcpy(file->is.build_id, object->build_id, sizeof(file->is.build_id));
 	*files_end = file;
 	files_end = &file->next;
@@ -187,10 +204,23 @@ const char *spill_caller_name(const void *address)
 	/* Outside our lock, because dl_iterate_phdr takes the loader's. */
 	describe_address(address, text, sizeof(text));
 	pthread_mutex_lock(&lock);
-	const char *name = intern_name(text);
+	const char *name = or_unknown(intern_name(text));
 	struct site *site = site_slot(address);
 	if (site)
 		*site = (struct site){address, name};
+	pthread_mutex_unlock(&lock);
+	return name;
+}
+
+const char *spill_caller_keep(const char *text)
+{
+	static unsigned kept;
+	pthread_mutex_lock(&lock);
+	const char *name = find_name(text);
+	if (!name && kept < KEPT) {
+		name = intern_name(text);
+		kept++;
+	}
 	pthread_mutex_unlock(&lock);
 	return name;
 }

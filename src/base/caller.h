@@ -11,6 +11,12 @@
  */
 const char *spill_caller_name(const void *address);
 
+/*
+ * Interns another text than a caller's. NULL if there is no memory, or if thousands are kept: a
+ * program may have new ones for ever.
+ */
+const char *spill_caller_keep(const char *text);
+
 /* The file of a program or library that names begin with. */
 struct spill_caller_file {
 	const char *name; /* the part of the names before the offset */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "symbol_table.h"
 
 /*
  * Walks are readers of this lock: they exclude a fork, and never each other. A walk may begin
@@ -18,18 +19,28 @@ static pthread_rwlock_t lock = FREE; /* SPILL_RANK_LOADED_OBJECTS */
 static __thread volatile bool looking __attribute__((tls_model("initial-exec")));
 static bool fork_took_lock;
 
+bool spill_loaded_objects_hold(void)
+{
+	if (looking)
+		return false;
+	looking = true;
+	pthread_rwlock_rdlock(&lock);
+	return true;
+}
+
+void spill_loaded_objects_release(bool held)
+{
+	if (!held)
+		return;
+	pthread_rwlock_unlock(&lock);
+	looking = false;
+}
+
 int spill_loaded_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data)
 {
-	bool outer = !looking;
-	if (outer) {
-		looking = true;
-		pthread_rwlock_rdlock(&lock);
-	}
+	bool held = spill_loaded_objects_hold();
 	int result = dl_iterate_phdr(visit, data);
-	if (outer) {
-		pthread_rwlock_unlock(&lock);
-		looking = false;
-	}
+	spill_loaded_objects_release(held);
 	return result;
 }
 
@@ -102,6 +113,58 @@ bool spill_loaded_object_of(const void *address, struct spill_loaded_object *obj
 {
 	struct address_search search = {.address = (uintptr_t)address, .object = object};
 	return spill_loaded_objects_visit(match_address, &search) == 1;
+}
+
+struct unwind_search {
+	uintptr_t address;
+	struct spill_unwind_table *found;
+};
+
+static int match_unwind(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct unwind_search *search = data;
+	struct spill_unwind_table found = {.table = NULL};
+	if (!holds_address(info, search->address))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
+		if (segment->p_type == PT_GNU_EH_FRAME)
+			found.table = at;
+		if (segment->p_type == PT_LOAD && (!found.begin || at < (const char *)found.begin))
+			found.begin = at;
+		if (segment->p_type == PT_LOAD && at + segment->p_memsz > (const char *)found.end)
+			found.end = at + segment->p_memsz;
+	}
+	*search->found = found;
+	return found.table ? 1 : 2;
+}
+
+bool spill_loaded_object_unwind(const void *address, struct spill_unwind_table *found)
+{
+	struct unwind_search search = {.address = (uintptr_t)address, .found = found};
+	return spill_loaded_objects_visit(match_unwind, &search) == 1;
+}
+
+struct function_search {
+	const char *name;
+	void *found;
+};
+
+static int match_function(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct function_search *search = data;
+	struct spill_symbol_table table;
+	if (spill_symbol_table_of(info, &table))
+		search->found = spill_symbol_table_find(&table, search->name, STT_FUNC);
+	return search->found != NULL;
+}
+
+void *spill_loaded_objects_function(const char *name)
+{
+	struct function_search search = {.name = name};
+	spill_loaded_objects_visit(match_function, &search);
+	return search.found;
 }
 
 /* 1: the object with the address; 2: the C library came first. */

@@ -26,6 +26,13 @@ struct spill_loaded_object {
 	char build_id[SPILL_BUILD_ID]; /* "" without one */
 };
 
+/*
+ * For code that may walk through the objects itself, as an unwinder does: no fork comes in between.
+ * Returns the value for spill_loaded_objects_release.
+ */
+bool spill_loaded_objects_hold(void);
+void spill_loaded_objects_release(bool held);
+
 /* Like dl_iterate_phdr(3). pre: `visit` calls nothing that takes a lock */
 int spill_loaded_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data);
 
@@ -34,6 +41,17 @@ bool spill_loaded_objects_looking(void);
 
 /* False if no loaded object holds the address (generated code). */
 bool spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
+
+/* The table by which code at the address is unwound (PT_GNU_EH_FRAME), and the object's extent. */
+struct spill_unwind_table {
+	const void *table, *begin, *end;
+};
+
+/* False if no loaded object holds the address, or it has no table. */
+bool spill_loaded_object_unwind(const void *address, struct spill_unwind_table *found);
+
+/* The address of a function that some object of the process defines, in its default version; or NULL. */
+void *spill_loaded_objects_function(const char *name);
 
 /*
  * True if the object that holds the address comes before the C library in the order of symbol search

@@ -55,6 +55,8 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
                         enum spill_reason reason)
 {
 	spill_contexts_made(allocation->backend, request->device, request->context);
+	if (allocation->placement || request->admission.attempts)
+		allocation->requester = spill_engine_requester(request);
 	spill_rules_take_over(request, allocation);
 	spill_request_choose_line(request, allocation, reason);
 	if (!spill_ledger_add(allocation)) {

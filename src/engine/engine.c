@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "caller.h"
+#include "requester.h"
 #include "launch_access.h"
 #include "gate.h"
 #include "note.h"
@@ -110,4 +111,9 @@ const void *spill_engine_site(const struct spill_request *request)
 const char *spill_engine_caller(const struct spill_request *request)
 {
 	return spill_log_caller(spill_engine_site(request));
+}
+
+const char *spill_engine_requester(const struct spill_request *request)
+{
+	return spill_log_active() ? spill_requester(spill_engine_site(request)) : NULL;
 }

@@ -97,6 +97,8 @@ void spill_engine_pool_shared(const struct spill_backend *backend, int owner, in
 const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);
 const void *spill_engine_site(const struct spill_request *request);
+/* Who asked that caller (requester.h); NULL without a log. */
+const char *spill_engine_requester(const struct spill_request *request);
 
 /*
  * Log lines about decisions (request_log.c). `choose_line` is called before the allocation enters

@@ -103,7 +103,7 @@ static void publish_alloc(const struct spill_request *request, const struct spil
 	    .reason = spill_reason_name(reason),
 	    .rule = request->admission.decision.rule,
 	    .api = allocation->api,
-	    .caller = allocation->caller,
+	    .caller = spill_who_asked(allocation->caller, allocation->requester),
 	};
 	spill_live_page_decided(allocation->device, away ? away : allocation->bytes, &text);
 }
@@ -176,6 +176,7 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	    .device = allocation->device,
 	    .api = allocation->api,
 	    .caller = allocation->caller,
+	    .requester = allocation->requester,
 	    .bytes = allocation->bytes,
 	    .ptr = allocation->ptr,
 	    .place = allocation->place,
@@ -293,6 +294,7 @@ void spill_request_log_oom(const struct spill_request *request, const struct spi
 	    .device = request->device,
 	    .api = spill_engine_api(request),
 	    .caller = spill_engine_caller(request),
+	    .requester = spill_engine_requester(request),
 	    .bytes = request->bytes,
 	    .free = free,
 	    .total = total,
@@ -308,7 +310,7 @@ void spill_request_log_oom(const struct spill_request *request, const struct spi
 	    .reason = record.refused_by,
 	    .rule = record.rule,
 	    .api = record.api,
-	    .caller = record.caller,
+	    .caller = spill_who_asked(record.caller, record.requester),
 	};
 	spill_live_page_decided(record.device, record.bytes, &text);
 	spill_metrics_look();

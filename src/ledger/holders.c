@@ -4,8 +4,8 @@
 #include "ledger_totals.h"
 
 /*
- * Sums by caller. The key is the address of the name, because caller.c keeps each name once. A
- * caller that finds no free group is not listed. Its bytes are only in the process's total.
+ * Sums by requester, or by caller where none is known. The key is the address of the name, because
+ * caller.c keeps each name once. A name that finds no free group is not listed. Its bytes are only in the process's total.
  */
 #define CALLERS 1024
 #define PROBES 64
@@ -30,13 +30,18 @@ static void add_to_group(struct spill_group *group, const struct spill_bytes *he
 	spill_bytes_add(&group->held, held);
 }
 
-/* The group of the caller, or a free one; NULL if there is none. */
-static struct spill_group *caller_group(const char *caller)
+static const char *key_of_group(const struct spill_group *group)
 {
-	size_t start = (uintptr_t)caller * 0x9e3779b97f4a7c15ull >> 54;
+	return group->requester ? group->requester : group->name;
+}
+
+/* The group of a requester or caller, or a free one; NULL if there is none. */
+static struct spill_group *group_of(const char *key)
+{
+	size_t start = (uintptr_t)key * 0x9e3779b97f4a7c15ull >> 54;
 	for (size_t i = 0; i < PROBES; i++) {
 		struct spill_group *group = &callers[(start + i) % CALLERS];
-		if (!group->count || group->name == caller)
+		if (!group->count || key_of_group(group) == key)
 			return group;
 	}
 	return NULL;
@@ -57,8 +62,8 @@ static void keep_if_large(const struct spill_allocation *entry, uint64_t size)
 		sizes[i] = sizes[i - 1];
 	}
 	sizes[rank] = size;
-	largest[rank] =
-	    (struct spill_holder){entry->caller, entry->api, entry->seq, entry->bytes, entry->place};
+	largest[rank] = (struct spill_holder){entry->caller, entry->api,   entry->seq,
+	                                      entry->bytes,  entry->place, entry->requester};
 	largest_count = last + 1;
 }
 
@@ -72,9 +77,10 @@ void spill_holders_add(const struct spill_allocation *entry)
 		if (!size)
 			return;
 	}
-	struct spill_group *group = caller_group(entry->caller);
+	struct spill_group *group = group_of(entry->requester ? entry->requester : entry->caller);
 	if (group) {
 		group->name = entry->caller;
+		group->requester = entry->requester;
 		add_to_group(group, &held);
 	}
 	places[entry->place].name = spill_place_name(entry->place);

@@ -39,6 +39,7 @@ struct spill_allocation {
 	const char *sum_rule;
 	unsigned sum;             /* its call site's sums. Set by spill_ledger_add. 0: it has lines. */
 	const char *api, *caller; /* static or interned. */
+	const char *requester;    /* who asked the caller (requester.h); NULL: not looked for. */
 	const void *site;         /* return address of the call; NULL: not kept. */
 	struct spill_placement *placement; /* ours to release; NULL: the vendor's memory. */
 	bool ordered;                      /* allocated in stream order. */

@@ -45,7 +45,9 @@ int main(int argc, char **argv)
 	if (!library)
 		return 64;
 	*(void **)&run = dlsym(library, "retrier_run");
-	return run(argc - 2, argv + 2);
+	int status = run(argc - 2, argv + 2);
+	fflush(stdout); /* so that no tail call leaves us out of the stack */
+	return status;
 }
 
 #else

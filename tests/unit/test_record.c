@@ -103,6 +103,7 @@ static const struct spill_record_alloc split = {
     .device = 0,
     .api = "cuMemAlloc_v2",
     .caller = "libggml-cuda.so+0x1a2b",
+    .requester = "libllama.so+0x10",
     .bytes = 7555858432,
     .ptr = 0x302000000,
     .place = SPILL_PLACE_SPLIT,
@@ -118,7 +119,7 @@ static const struct spill_record_alloc split = {
 	"{\"v\":1,\"kind\":\"alloc\",\"t\":12.345678,\"seq\":7,\"order\":9,\"tid\":4711,\"dev\":0,\"api\":" \
 	"\"cuMemAlloc_" \
 	"v2\"," \
-	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":" \
+	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"requester\":\"libllama.so+0x10\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":" \
 	"\"split\"," \
 	"\"device_bytes\":5368709120,\"host_bytes\":2187149312,"
 #define SPLIT_TAIL \
@@ -245,7 +246,7 @@ TEST(oom_tells_who_holds_what)
 	    .top = {{"libA.so+0x1", "hipMalloc", 4, 90, SPILL_PLACE_DEVICE},
 	            {NULL, "hipMalloc", 5, 7, SPILL_PLACE_MANAGED}},
 	    .callers = 2,
-	    .by_caller = {{"libA.so+0x1", 3, {1, 2, 3}}, {NULL, 1, {.host = 4}}},
+	    .by_caller = {{"libA.so+0x1", 3, {1, 2, 3}, "a.py:f"}, {NULL, 1, {.host = 4}}},
 	    .places = 1,
 	    .by_place = {{"split", 2, {5, 6, 7}}},
 	};
@@ -261,7 +262,7 @@ TEST(oom_tells_who_holds_what)
 	    "{\"place\":\"host\",\"error\":\"host.limit\"}],"
 	    "\"places\":[{\"place\":\"split\",\"count\":2,\"device_bytes\":5,\"host_bytes\":6,"
 	    "\"managed_bytes\":7}],"
-	    "\"callers\":[{\"caller\":\"libA.so+0x1\",\"count\":3,\"device_bytes\":1,\"host_bytes\":2,"
+	    "\"callers\":[{\"caller\":\"libA.so+0x1\",\"requester\":\"a.py:f\",\"count\":3,\"device_bytes\":1,\"host_bytes\":2,"
 	    "\"managed_bytes\":3},{\"count\":1,\"device_bytes\":0,\"host_bytes\":4,\"managed_bytes\":0}],"
 	    "\"holders\":[{\"seq\":4,\"bytes\":90,\"place\":\"device\",\"api\":\"hipMalloc\","
 	    "\"caller\":\"libA.so+0x1\"},{\"seq\":5,\"bytes\":7,\"place\":\"managed\",\"api\":\"hipMalloc\"}]"

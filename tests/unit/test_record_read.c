@@ -93,9 +93,9 @@ static unsigned attempts(struct spill_attempt *tried)
 
 static size_t any_alloc(char *buffer)
 {
-	struct spill_record_alloc alloc = {number(), number(), number(), level(),  thread(),
-	                                   thread(), maybe(),  maybe(),  number(), number(),
-	                                   place(),  bytes(),  maybe(),  maybe(),  maybe()};
+	struct spill_record_alloc alloc = {number(), number(), number(), level(),  thread(), thread(),
+	                                   maybe(),  maybe(),  maybe(),  number(), number(), place(),
+	                                   bytes(),  maybe(),  maybe(),  maybe()};
 
 	alloc.attempts = attempts(alloc.tried);
 	alloc.seen = seen();
@@ -134,29 +134,29 @@ static size_t any_sum(char *buffer)
 	return spill_record_sum(&record, buffer, MOST);
 }
 
-static unsigned groups(struct spill_group *list, unsigned most)
+static unsigned groups(struct spill_group *list, unsigned most, bool requesters)
 {
 	unsigned count = roll_any() % (most + 1);
 
 	for (unsigned i = 0; i < count; i++)
-		list[i] = (struct spill_group){maybe(), number(), bytes()};
+		list[i] = (struct spill_group){maybe(), number(), bytes(), requesters ? maybe() : NULL};
 	return count;
 }
 
 static size_t any_oom(char *buffer)
 {
-	struct spill_record_oom oom = {number(), thread(), thread(), maybe(), maybe(), number(),
+	struct spill_record_oom oom = {number(), thread(), thread(), maybe(), maybe(), maybe(), number(),
 	                               number(), number(), number(), bytes(), maybe(), maybe()};
 
 	if (roll_any() % 2)
 		oom.refusal = (struct spill_refusal){number(), number(), 1 + number() / 2, number()};
 	oom.would = maybe();
-	oom.callers = groups(oom.by_caller, SPILL_CALLERS);
-	oom.places = groups(oom.by_place, SPILL_PLACES);
+	oom.callers = groups(oom.by_caller, SPILL_CALLERS, true);
+	oom.places = groups(oom.by_place, SPILL_PLACES, false);
 	oom.attempts = attempts(oom.tried);
 	oom.holders = roll_any() % (SPILL_HOLDERS + 1);
 	for (unsigned i = 0; i < oom.holders; i++)
-		oom.top[i] = (struct spill_holder){maybe(), maybe(), number(), number(), place()};
+		oom.top[i] = (struct spill_holder){maybe(), maybe(), number(), number(), place(), maybe()};
 	return spill_record_oom(&oom, buffer, MOST);
 }
 

@@ -50,6 +50,14 @@ bool log_filter_any(const struct log_filter *filter)
 }
 
 /* NULL: the record has none. */
+static const char *requester_of(const struct spill_record *record)
+{
+	if (record->kind == SPILL_KIND_ALLOC)
+		return record->alloc.requester;
+	return record->kind == SPILL_KIND_OOM ? record->oom.requester : NULL;
+}
+
+/* NULL: the record has none. */
 static const char *caller_of(const struct spill_record *record)
 {
 	switch (record->kind) {
@@ -86,7 +94,8 @@ bool log_filter_shows(const struct log_filter *filter, const struct spill_record
 {
 	if (filter->kinds && (record->kind == SPILL_KINDS_COUNT || !(filter->kinds >> record->kind & 1)))
 		return false;
-	if (filter->caller && !is_from(filter->caller, caller_of(record)))
+	if (filter->caller && !is_from(filter->caller, caller_of(record)) &&
+	    !is_from(filter->caller, requester_of(record)))
 		return false;
 	return record->time_us >= filter->since_us;
 }

@@ -7,8 +7,8 @@
 #include "log_reader.h"
 #include "put.h"
 
-/* "  device 0  cudaMalloc  libfoo.so+0x1a2b" */
-static void put_origin(FILE *out, int device, const char *api, const char *caller,
+/* "  device 0  cudaMalloc  libfoo.so+0x1a2b for model.py:forward" */
+static void put_origin(FILE *out, int device, const char *api, const char *caller, const char *requester,
                        const struct cli_run_files *files)
 {
 	if (device >= 0)
@@ -16,6 +16,8 @@ static void put_origin(FILE *out, int device, const char *api, const char *calle
 	cli_fprintf(out, "  %s", api);
 	if (caller)
 		cli_fprintf(out, "  %s", cli_caller_text(files, caller).text);
+	if (requester)
+		cli_fprintf(out, " for %s", cli_caller_text(files, requester).text);
 }
 
 static void put_duration(FILE *out, uint64_t us)
@@ -76,7 +78,7 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc, const
 	            spill_place_name(alloc->place));
 	if (alloc->place != SPILL_PLACE_DEVICE)
 		cli_fprintf(out, " (%s)", spill_sums(&alloc->held).text);
-	put_origin(out, alloc->device, alloc->api, alloc->caller, files);
+	put_origin(out, alloc->device, alloc->api, alloc->caller, alloc->requester, files);
 	cli_fprintf(out, "  %s", alloc->reason);
 	put_rule(out, alloc->rule);
 	put_would(out, alloc->would);
@@ -88,7 +90,7 @@ static void print_free(FILE *out, const struct spill_record_free *record, const 
 {
 	cli_fprintf(out, "free  #%-6" PRIu64 " %s  %s", record->seq, spill_size(record->bytes).text,
 	            spill_place_name(record->place));
-	put_origin(out, record->device, record->api, record->caller, files);
+	put_origin(out, record->device, record->api, record->caller, NULL, files);
 	cli_fprintf(out, "  %s", record->reason);
 	put_duration(out, record->took_us);
 }
@@ -99,7 +101,7 @@ static void print_move(FILE *out, const struct spill_record_move *move, const st
 	            strcmp(move->what, "demote") ? "back to the device" : "to host memory",
 	            spill_sums(&move->held).text);
 	if (move->api)
-		put_origin(out, move->device, move->api, move->caller, files);
+		put_origin(out, move->device, move->api, move->caller, NULL, files);
 	else
 		fprintf(out, "  device %d", move->device);
 	cli_fprintf(out, "  %s", move->reason);
@@ -120,15 +122,24 @@ static void print_sum(FILE *out, const struct spill_record_sum *sum, const struc
 		cli_fprintf(out, "%s%" PRIu64 " free (%s)", before, sum->frees.count,
 		            spill_size(sum->frees.bytes.device).text);
 	cli_fprintf(out, ", held %s, at most %s", spill_size(sum->live).text, spill_size(sum->peak).text);
-	put_origin(out, sum->device, sum->api, sum->caller, files);
+	put_origin(out, sum->device, sum->api, sum->caller, NULL, files);
 	put_rule(out, sum->rule);
 	fputc('\n', out);
+}
+
+/* Without a name: the function that it called. */
+static struct cli_caller_text holder_name(const struct spill_holder *holder,
+                                          const struct cli_run_files *files)
+{
+	const char *name = spill_who_asked(holder->caller, holder->requester);
+
+	return cli_caller_text(files, name ? name : holder->api);
 }
 
 static void print_oom(FILE *out, const struct spill_record_oom *oom, const struct cli_run_files *files)
 {
 	cli_fprintf(out, "OUT OF MEMORY  %s asked", spill_size(oom->bytes).text);
-	put_origin(out, oom->device, oom->api, oom->caller, files);
+	put_origin(out, oom->device, oom->api, oom->caller, oom->requester, files);
 	cli_fprintf(out, "  refused by %s", oom->refused_by);
 	put_rule(out, oom->rule);
 	put_would(out, oom->would);
@@ -138,8 +149,7 @@ static void print_oom(FILE *out, const struct spill_record_oom *oom, const struc
 	for (unsigned i = 0; i < oom->holders; i++)
 		cli_fprintf(out, "%s%s #%" PRIu64 " %s",
 		            i ? ", " : "; largest: ", spill_size(oom->top[i].bytes).text, oom->top[i].seq,
-		            oom->top[i].caller ? cli_caller_text(files, oom->top[i].caller).text
-		                               : oom->top[i].api);
+		            holder_name(&oom->top[i], files).text);
 	fputc('\n', out);
 }
 

@@ -207,12 +207,14 @@ static void put_attempts(struct spill_json *json, const struct spill_record_oom 
 }
 
 static void put_groups(struct spill_json *json, const char *member, const char *member_name,
-                       const struct spill_group *list, unsigned count)
+                       const struct spill_group *list, unsigned count, bool with_requester)
 {
 	spill_json_array(cli_json_key(json, member));
 	for (unsigned i = 0; i < count; i++) {
 		spill_json_object(json);
 		cli_json_text(json, member_name, list[i].name);
+		if (with_requester)
+			cli_json_text(json, "requester", list[i].requester);
 		cli_json_number(json, "count", list[i].count);
 		cli_json_bytes(json, "held", &list[i].held);
 		spill_json_object_end(json);
@@ -222,8 +224,8 @@ static void put_groups(struct spill_json *json, const char *member, const char *
 
 static void put_holders(struct spill_json *json, const struct spill_record_oom *put_oom)
 {
-	put_groups(json, "places", "place", put_oom->by_place, put_oom->places);
-	put_groups(json, "callers", "caller", put_oom->by_caller, put_oom->callers);
+	put_groups(json, "places", "place", put_oom->by_place, put_oom->places, false);
+	put_groups(json, "callers", "caller", put_oom->by_caller, put_oom->callers, true);
 	spill_json_array(cli_json_key(json, "holders"));
 	for (unsigned i = 0; i < put_oom->holders; i++) {
 		const struct spill_holder *holder = &put_oom->top[i];
@@ -234,6 +236,7 @@ static void put_holders(struct spill_json *json, const struct spill_record_oom *
 		cli_json_text(json, "place", spill_place_name(holder->place));
 		cli_json_text(json, "api", holder->api);
 		cli_json_text(json, "caller", holder->caller);
+		cli_json_text(json, "requester", holder->requester);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
@@ -251,6 +254,7 @@ static void put_oom(struct spill_json *json, const struct cli_summary *summary,
 	cli_json_device(json, put_oom->device);
 	cli_json_text(json, "api", put_oom->api);
 	cli_json_text(json, "caller", put_oom->caller);
+	cli_json_text(json, "requester", put_oom->requester);
 	cli_json_number(json, "bytes", put_oom->bytes);
 	cli_json_number(json, "free", put_oom->free);
 	cli_json_number(json, "total", put_oom->total);

@@ -31,10 +31,11 @@ static void put_callers(const struct cli_summary *summary, const struct spill_re
 	for (unsigned i = 0; i < oom->callers; i++) {
 		const struct spill_group *caller = &oom->by_caller[i];
 
-		cli_printf("      %s  %s  in %" PRIu64 " allocation%s: %s\n",
-		           spill_size(spill_bytes_all(&caller->held)).text,
-		           cli_caller_text(&summary->files, caller->name).text, caller->count,
-		           caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
+		cli_printf(
+		    "      %s  %s  in %" PRIu64 " allocation%s: %s\n",
+		    spill_size(spill_bytes_all(&caller->held)).text,
+		    cli_caller_text(&summary->files, spill_who_asked(caller->name, caller->requester)).text,
+		    caller->count, caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
 	}
 }
 
@@ -45,9 +46,11 @@ static void put_holders(const struct cli_summary *summary, const struct spill_re
 	for (unsigned i = 0; i < oom->holders; i++) {
 		const struct spill_holder *holder = &oom->top[i];
 
-		cli_printf("      %s  #%" PRIu64 "  %s  %s  %s\n", spill_size(holder->bytes).text,
-		           holder->seq, spill_place_name(holder->place), holder->api,
-		           cli_caller_text(&summary->files, holder->caller).text);
+		cli_printf(
+		    "      %s  #%" PRIu64 "  %s  %s  %s\n", spill_size(holder->bytes).text, holder->seq,
+		    spill_place_name(holder->place), holder->api,
+		    cli_caller_text(&summary->files, spill_who_asked(holder->caller, holder->requester))
+		        .text);
 	}
 }
 
@@ -82,8 +85,9 @@ static void put_oom(const struct cli_summary *summary, const struct spill_record
 {
 	char buffer[CLI_ADVICE];
 
-	cli_printf("  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text,
-	           spill_size(oom->bytes).text, cli_caller_text(&summary->files, oom->caller).text, oom->api);
+	cli_printf(
+	    "  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text, spill_size(oom->bytes).text,
+	    cli_caller_text(&summary->files, spill_who_asked(oom->caller, oom->requester)).text, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
 	get_refused(oom, buffer);
@@ -108,7 +112,8 @@ void cli_report_cause(const struct cli_summary *summary)
 	get_refused(oom, buffer);
 	cli_report_label("refused by");
 	cli_printf("%s; %s asked by %s of %s\n", buffer, spill_size(oom->bytes).text,
-	           cli_caller_text(&summary->files, oom->caller).text, oom->api);
+	           cli_caller_text(&summary->files, spill_who_asked(oom->caller, oom->requester)).text,
+	           oom->api);
 	get_advice(summary, oom, buffer);
 	cli_report_label("would help");
 	cli_printf("%s\n", buffer);

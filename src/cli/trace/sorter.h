@@ -43,6 +43,7 @@ struct cli_event {
 	uint64_t took_us;         /* for moves */
 	struct cli_site_sum sum;  /* for SUM */
 	const struct cli_name *api, *caller, *rule; /* NULL: not in the log */
+	const struct cli_name *who;                 /* of spill_who_asked */
 	const struct cli_name *reason;              /* for OOM: refused_by */
 };
 

@@ -118,7 +118,7 @@ static void add_event(void *data, const struct cli_event *event)
 	struct cli_story *story = story_of(stories);
 	struct cli_summary *summary = summary_of(stories);
 	struct spill_totals before = summary->totals;
-	struct cli_marked marked = {1, 0, 0, event->api, event->caller, event->reason};
+	struct cli_marked marked = {1, 0, 0, event->api, event->who, event->reason};
 	enum cli_mark mark;
 
 	cli_summary_visitor.event(stories->summaries, event);

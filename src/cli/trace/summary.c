@@ -195,8 +195,10 @@ static void intern_text(struct cli_names *names, const char **text)
 
 static void intern_groups(struct cli_names *names, struct spill_group *groups, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
 		intern_text(names, &groups[i].name);
+		intern_text(names, &groups[i].requester);
+	}
 }
 
 static void add_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *source)
@@ -207,6 +209,7 @@ static void add_oom(struct cli_ooms *ooms, struct cli_names *names, const struct
 	ooms->honest += !spill_oom_is_final(oom->refused_by);
 	intern_text(names, &oom->api);
 	intern_text(names, &oom->caller);
+	intern_text(names, &oom->requester);
 	intern_text(names, &oom->rule);
 	intern_text(names, &oom->refused_by);
 	intern_text(names, &oom->would);
@@ -217,6 +220,7 @@ static void add_oom(struct cli_ooms *ooms, struct cli_names *names, const struct
 	for (unsigned i = 0; i < oom->holders; i++) {
 		intern_text(names, &oom->top[i].api);
 		intern_text(names, &oom->top[i].caller);
+		intern_text(names, &oom->top[i].requester);
 	}
 	intern_groups(names, oom->by_caller, oom->callers);
 	intern_groups(names, oom->by_place, oom->places);

@@ -195,7 +195,7 @@ static void insert_large(struct cli_large_list *largest, const struct cli_event 
 	    .device = event->device,
 	    .place = event->place,
 	    .api = event->api,
-	    .caller = event->caller,
+	    .caller = event->who,
 	    .summed = event->kind == CLI_EVENT_SUM,
 	};
 }
@@ -246,7 +246,7 @@ static void find_rows(struct cli_summary *summary, struct cli_names *names, cons
                       unsigned rows[CLI_VIEWS])
 {
 	const struct cli_name *keys[CLI_VIEWS] = {
-	    [CLI_BY_CALLER] = event->caller,
+	    [CLI_BY_CALLER] = event->who,
 	    [CLI_BY_PLACE] = cli_names_get(names, spill_place_name(event->place)),
 	    [CLI_BY_RULE] = event->rule,
 	    [CLI_BY_REASON] = event->reason,

@@ -85,6 +85,7 @@ static struct cli_event alloc_event(struct cli_names *names, const struct spill_
 	    .seen = alloc->seen,
 	    .api = cli_names_get(names, alloc->api),
 	    .caller = cli_names_get(names, alloc->caller),
+	    .who = alloc->requester ? cli_names_get(names, alloc->requester) : NULL,
 	    .rule = cli_names_get(names, alloc->rule),
 	    .reason = cli_names_get(names, alloc->reason),
 	};
@@ -164,6 +165,7 @@ static struct cli_event oom_event(struct cli_names *names, const struct spill_re
 	    .seen = seen_at(oom),
 	    .api = cli_names_get(names, oom->api),
 	    .caller = cli_names_get(names, oom->caller),
+	    .who = oom->requester ? cli_names_get(names, oom->requester) : NULL,
 	    .rule = cli_names_get(names, oom->rule),
 	    .reason = cli_names_get(names, oom->refused_by),
 	};
@@ -171,6 +173,8 @@ static struct cli_event oom_event(struct cli_names *names, const struct spill_re
 
 static void sort_event(struct cli_trace *trace, struct cli_event event)
 {
+	if (!event.who)
+		event.who = event.caller;
 	trace->sorter.deliver = deliver_event;
 	trace->sorter.data = trace;
 	cli_sorter_put(&trace->sorter, &event);
