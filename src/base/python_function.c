@@ -75,12 +75,17 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *found)
 	return spill_symbol_table_of(info, &table) && read_interpreter(&table, found);
 }
 
-/* Looks once: a program that is an interpreter has it from its start. False: there is none. */
+/*
+ * Looks once. An interpreter that was loaded later does not count: it can be unloaded again, while we
+ * call it. False: there is none.
+ */
 static bool has_interpreter(void)
 {
 	if (!spill_is_published(&published)) {
 		struct interpreter found = {.layout = NULL};
 		spill_loaded_objects_visit(look_at_object, &found);
+		if (found.layout && !spill_loaded_object_interposes(*(void **)&found.this_thread))
+			found.layout = NULL;
 		spill_publish(&published, &interpreter, &found, sizeof(found));
 	}
 	return interpreter.layout != NULL;

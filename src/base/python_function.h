@@ -5,7 +5,7 @@
  * objects can be called. But while a thread is in native code, nobody changes its frames. So their
  * names are read from memory, by the offsets of known versions (python_versions.def). Each address
  * is checked before it is read, and each object by its type. If something is not as expected, no
- * function is known.
+ * function is known. Python must be the program, or linked to it.
  */
 #ifndef SPILL_PYTHON_FUNCTION_H
 #define SPILL_PYTHON_FUNCTION_H
