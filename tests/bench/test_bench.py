@@ -6,11 +6,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests/bench"))
 import benchlib  # noqa: E402
+import table_allocators  # noqa: E402
 import table_decode  # noqa: E402
 import table_follow  # noqa: E402
 import table_llama  # noqa: E402
@@ -141,6 +143,30 @@ class Programs(unittest.TestCase):
                               check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("bench: --programs has no nothing: decode-1, ", done.stderr)
+
+
+class Allocators(unittest.TestCase):
+    def test_each_way_to_choose_one(self):
+        for name in table_allocators.ALLOCATORS:
+            for job, (script, *arguments) in table_allocators.JOBS.items():
+                words, variables = table_allocators.command(name, job)
+                self.assertEqual(words[-len(arguments) - 1:], [str(TOP / "tests/gpu" / script), *arguments])
+                self.assertTrue((TOP / "tests/gpu" / script).exists())
+                self.assertEqual(bool(variables), name in ("expandable_segments", "cudaMallocAsync"))
+        self.assertEqual(table_allocators.command("spill run --torch", "training")[0][1:4], ["run", "--torch", "--"])
+        self.assertIn("pluggable_job.py", table_allocators.command("pluggable", "training")[0][1])
+
+    def test_the_native_one_is_the_measure(self):
+        native, slower, none = (types.SimpleNamespace(ms=ms) for ms in (100, 121, None))
+        self.assertEqual(table_allocators.ratio(native, native), "1.00x")
+        self.assertEqual(table_allocators.ratio(slower, native), "1.21x, MORE THAN 1.2x")
+        self.assertEqual(table_allocators.ratio(none, native), "no figure")
+        self.assertEqual(table_allocators.ratio(native, none), "no figure")
+
+    def test_an_unknown_job(self):
+        done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--allocators", "nothing"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "bench: --allocators has no nothing: training, inference\n"))
 
 
 def told_model(kind):
