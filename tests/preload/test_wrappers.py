@@ -1,5 +1,6 @@
 """Beside preloads that wrap functions of the loader, malloc or open (wrapper.c), in either order: nothing goes round in a circle, and a program is served
 unless a wrapper of dlsym takes its look-ups past libspill."""
+import shutil
 import unittest
 
 from harness import LIBRARY, PROGRAMS, Case, program
@@ -80,6 +81,26 @@ class Wrappers(Case):
                     notes = self.check_served(way)
                     self.assertEqual(len(notes), past_us, notes)
                     self.assertTrue(all(f"wrapper_{name}.so" in note for note in notes), notes)
+
+    def three(self, name):
+        """LD_PRELOAD with three copies of the wrapper, each a library of its own: before libspill, behind it, and around it."""
+        one, two, last = (shutil.copy(PROGRAMS / f"wrapper_{name}.so", self.folder / f"{name}-{number}.so") for number in range(3))
+        return {"before": f"{one}:{two}:{last}:{LIBRARY}", "behind": f"{LIBRARY}:{one}:{two}:{last}",
+                "around": f"{one}:{LIBRARY}:{two}:{last}"}
+
+    def test_three_of_each(self):
+        for name in WRAPPERS:
+            for where, order in self.three(name).items():
+                past_us = name in TAKES_LOOK_UPS and where != "behind"
+                with self.subTest(wrapper=name, where=where):
+                    done = self.run_program(["/bin/true"], LD_PRELOAD=order)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+                    for way in ("prog_driver_link",) if past_us else WAYS:
+                        done = self.prog(way, LD_PRELOAD=order)
+                        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                        self.assertIn("all data right", done.stdout)
+                        self.check_served(way)
+                        self.assertEqual(self.prog(way, LD_PRELOAD=order, SPILL="0").stdout, self.alone(way)[1])
 
     def test_a_wrapper_of_dlsym_before_us_takes_look_ups_past_us(self):
         """`spill doctor` says so (tests/cli/doctor.bats); the program is as it is alone."""
