@@ -89,9 +89,9 @@ const void *spill_engine_stream(const struct spill_request *request);
 
 /*
  * A device got access to a pool of another device. It gets access to that device's spilled memory,
- * which can be the pool's.
+ * which can be the pool's. False: there are too many pairs of devices.
  */
-void spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user);
+bool spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user);
 
 /* The outermost call above this request, as the log names it; its return address. */
 const char *spill_engine_api(const struct spill_request *request);

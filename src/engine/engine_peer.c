@@ -104,11 +104,12 @@ static bool describe_pair(const struct spill_request *request, const struct spil
  * The program's call succeeded, so it sees no last error of the calls that we make for it. One of these
  * fails if a range is freed meanwhile.
  */
-static void add_pair(const struct spill_peer_pair *pair)
+static bool add_pair(const struct spill_peer_pair *pair)
 {
 	const struct spill_vendor_last_error *last_error = pair->backend->last_error;
 	int before = last_error ? last_error->peek() : 0;
-	if (spill_peer_add(pair)) {
+	bool added = spill_peer_add(pair);
+	if (added) {
 		grant_existing(pair);
 		spill_vendor_pool_allow(pair->backend, pair->owner.device, pair->user.device);
 	} else {
@@ -117,11 +118,12 @@ static void add_pair(const struct spill_peer_pair *pair)
 	}
 	if (last_error && !before)
 		last_error->forget();
+	return added;
 }
 
-void spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user)
+bool spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user)
 {
-	add_pair(&(struct spill_peer_pair){.backend = backend,
+	return add_pair(&(struct spill_peer_pair){.backend = backend,
 	                                   .owner = {owner, NULL},
 	                                   .user = {user, NULL},
 	                                   .generation = spill_context_generation()});

@@ -1,8 +1,7 @@
 /*
  * The program's pools: they are recorded, so that they can be trimmed, and so that their memory can
- * come from segments that move (engine_ordered.h). Exportable memory stays with the driver. So does
- * all memory that a pool makes after another device got access to it. Questions about a pool's
- * figures get those of the driver's part and of the segments together. Unused segments go back when
+ * come from segments that move (engine_ordered.h). Exportable memory stays with the driver. Questions
+ * about a pool's figures get those of the driver's part and of the segments together. Unused segments go back when
  * the driver's pools would give their memory back.
  */
 #include "abi/cuda.h"
@@ -24,7 +23,10 @@ static void record_pool(struct spill_request *request, const struct spill_backen
 		spill_ordered_pool_made(backend, device, handle);
 }
 
-/* The segments get the same access, and stay where they are from now on. */
+/*
+ * The segments get the same access, and stay where they are from now on. More memory of the pool stays
+ * with the driver.
+ */
 static void share_segments(struct spill_ordered_pool *pool, const struct spill_request *request,
                            const struct spill_backend *backend)
 {
@@ -39,17 +41,25 @@ static void share_segments(struct spill_ordered_pool *pool, const struct spill_r
 	spill_mover_unlock();
 }
 
-/* Its memory can have spilled, and more of it can do so later. */
-static void share_spilled(const struct spill_request *request, const struct spill_backend *backend)
+/*
+ * Memory that spilled, segments, and what is made later, get access for each device, now and at each
+ * move. Access that is taken back stays for these. False: somebody else gets access, or the pairs of
+ * devices are too many.
+ */
+static bool share_with_devices(const struct spill_request *request, const struct spill_backend *backend)
 {
 	int owner = spill_vendor_pool_device(backend, request->pool, -1);
+	bool all = true;
 	if (owner < 0 || spill_vendor_pool_place(backend, request->pool) != SPILL_PLACE_DEVICE)
-		return;
+		return true;
 	for (unsigned access = 0; access < request->mode; access++) {
 		int user = backend->pools->share_device(request->properties, access);
-		if (user >= 0 && user != owner)
-			spill_engine_pool_shared(backend, owner, user);
+		if (user == SPILL_SHARED_WITH_OTHERS)
+			all = false;
+		else if (user >= 0 && user != owner)
+			all &= spill_engine_pool_shared(backend, owner, user);
 	}
+	return all;
 }
 
 /* The pool beside that of the call; made for a device's own one. NULL: there is none. */
@@ -64,11 +74,8 @@ static struct spill_ordered_pool *pool_of_call(const struct spill_request *reque
 static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_ordered_pool *pool = pool_of_call(request, backend);
-	if (!backend->pools->share)
-		return;
-	if (pool)
+	if (backend->pools->share && !share_with_devices(request, backend) && pool)
 		share_segments(pool, request, backend);
-	share_spilled(request, backend);
 }
 
 /* HIP numbers the attributes alike (hip_runtime_api.h, hipMemPoolAttr). Their values have 64 bits. */

@@ -59,7 +59,7 @@ struct spill_capture;
 	X(POOL_CREATE, pool, "makes a pool: recorded, so that it can be trimmed") \
 	X(POOL_DESTROY, pool, "ends a pool") \
 	X(POOL_TRIM, pool, "gives back a pool's unused memory: counted") \
-	X(POOL_SHARE, pool, "gives devices access to a pool: its memory does not move from now on") \
+	X(POOL_SHARE, pool, "gives devices access to a pool: to memory that libspill placed for it, too") \
 	X(POOL_GET, pool, "reads a figure of a pool: that of our segments is added") \
 	X(POOL_SET, pool, "changes a pool; restarts its highest figures, those of our segments too") \
 	X(SYNCHRONIZE, synchronize, \

@@ -128,6 +128,9 @@ struct spill_vendor_vmm {
 };
 
 /* Memory in stream order. */
+#define SPILL_SHARED_WITH_NOBODY (-1) /* takes access back */
+#define SPILL_SHARED_WITH_OTHERS (-2) /* with what is no device */
+
 struct spill_vendor_pools {
 	bool outlive_contexts; /* with all that was allocated from them */
 	/*
@@ -153,7 +156,7 @@ struct spill_vendor_pools {
 	bool (*special)(const void *properties);
 	/* Gives a range the access of one of the vendor's descriptions for a pool. */
 	int (*share)(const void *descriptions, unsigned index, uint64_t va, uint64_t bytes);
-	/* The device that such a description gives access to; -1: none. */
+	/* The device that such a description gives access to, SPILL_SHARED_WITH_NOBODY or _OTHERS. */
 	int (*share_device)(const void *descriptions, unsigned index);
 };
 

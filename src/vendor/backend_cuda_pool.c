@@ -163,9 +163,9 @@ static int pool_share(const void *descriptions, unsigned index, uint64_t va, uin
 static int pool_share_device(const void *descriptions, unsigned index)
 {
 	const CUmemAccessDesc *access = (const CUmemAccessDesc *)descriptions + index;
-	bool gives = access->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-	             access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
-	return gives ? access->location.id : -1;
+	if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return SPILL_SHARED_WITH_OTHERS;
+	return access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE ? access->location.id : SPILL_SHARED_WITH_NOBODY;
 }
 
 const struct spill_vendor_pools spill_cuda_pools = {

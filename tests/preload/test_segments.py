@@ -143,14 +143,16 @@ class Pools(SegmentCase):
         self.good(self.ordered("pool:p:exportable alloc:a:24m:2:p fill:a verify:a sync free:a sync"))
         self.assertEqual(self.segments(), [])
 
-    def test_a_shared_one_stays_with_the_driver(self):
-        """From then on, and what it had does not move any more."""
-        done = self.good(self.ordered("pool:p:device alloc:a:24m:1:p fill:a share:p alloc:b:6m:1:p fill:b plain:x:24m:4 where:a verify:a verify:b sync",
-                                      SPILL_SIM_DEVICES="2"))
-        self.assertEqual(self.sides(done, "a"), ["d" * 12])
-        self.assertEqual(self.segments()[0], 64)
-        places = [(r["place"], r["bytes"] // MIB) for r in self.checked_records() if r["kind"] == "alloc" and "Pool" in r["api"]]
-        self.assertIn(("device", 6), places)
+    def test_a_shared_one_moves(self):
+        """Also memory that it had before. The other device uses it without peer access, on either side and after it came back."""
+        use = "sync stream:peer verify:a fill:a verify:a verify:b fill:b sync stream:own verify:a verify:b sync"
+        for words in ("alloc:a:24m:1:p fill:a share:p alloc:b:24m:3:p fill:b", "share:p alloc:a:24m:1:p fill:a alloc:b:24m:3:p fill:b"):
+            with self.subTest(words):
+                done = self.good(self.ordered(f"pool:p:device {words} {use} plain:x:24m:4 where:a {use} sfree:x " + "fill:a sync " * 200 +
+                                              f"where:a {use}", SPILL_SIM_DEVICES="2"))
+                self.assertIn("h", self.sides(done, "a")[0])
+                self.assertEqual(self.sides(done, "a")[1], "d" * 12)
+                self.assertGreater(len(self.segments()), 1)
 
     def test_for_a_stream_of_another_device(self):
         """The memory is on the pool's device, beside segments and on the host. So that device can use it without peer access."""

@@ -49,7 +49,7 @@ def policy(seed, follow, devices):
         "SPILL_SIM_ROOM": rng.choice(["", room])}
     # Access between the devices, by the program and to default pools; in the first round with it and without it.
     variables["MOVING_PEERS"] = rng.choice(["0", "1"]) if seed != SEED else "1" if follow == "off" else "0"
-    variables["MOVING_SHARE"] = rng.choice(["0", "0", "1"]) if seed != SEED else "0"
+    variables["MOVING_SHARE"] = rng.choice(["0", "1"]) if seed != SEED else "1"
     # Small allocations may use the reserve up, and work that then needs room fails as natively if nothing gives way in this
     # time, which the storm takes for wrong: longer than a thread of a busy machine holds its kernel.
     if variables["SPILL_SIM_ROOM"]:
