@@ -1,7 +1,4 @@
-/*
- * Any bytes as lines of a log: what is taken can be written, and means the same when it is read again. Built and run as
- * fuzz_ini.c is.
- */
+/* Any bytes as lines of a log: what is taken can be written, and means the same when it is read again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
