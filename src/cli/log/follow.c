@@ -10,6 +10,7 @@
 #include "find_log.h"
 #include "log_reader.h"
 #include "cli.h"
+#include "process_status.h"
 #include "small_file.h"
 
 #define LOOK_MS 100
@@ -44,16 +45,17 @@ static void catch_signal(int number)
 	sigaction(number, &action, NULL);
 }
 
-/* True also for a zombie: "Z" follows the name in parentheses, proc(5). */
+/* True also for a zombie: proc(5), field 3 of stat. */
 static bool has_ended(int pid)
 {
-	char path[64], text[512], *state;
+	char path[64], text[512];
+	const char *state;
 
 	if (kill(pid, 0) && errno == ESRCH)
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	state = spill_small_file_read(path, text, sizeof(text)) ? strrchr(text, ')') : NULL;
-	return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+	state = spill_small_file_read(path, text, sizeof(text)) ? cli_stat_field(text, 3) : NULL;
+	return state && (*state == 'Z' || *state == 'X');
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "process_status.h"
 #include "top.h"
 
 /* The link of such a memfd in /proc/PID/fd. */
@@ -39,33 +40,23 @@ static void read_begin(int folder, const char *name, char *text, size_t size)
 		close(fd);
 }
 
-/* proc(5): field 22 of stat. Field 2 is a name in parentheses and may contain any character. */
+/* proc(5): field 22 of stat. */
 static uint64_t start_ticks(int folder)
 {
 	char text[1024];
-	const char *at;
+	const char *ticks;
 
 	read_begin(folder, "stat", text, sizeof(text));
-	at = strrchr(text, ')');
-	for (unsigned field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	ticks = cli_stat_field(text, 22);
+	return ticks ? strtoull(ticks, NULL, 10) : 0;
 }
 
-/* proc(5): NSpid has the pid in each namespace, the own one last. Old kernels lack the line. */
 static bool is_owner(int folder, const struct cli_top_process *process)
 {
-	char text[4096], *line, *end;
-	uint64_t last = (uint64_t)process->pid;
+	char text[4096];
 
 	read_begin(folder, "status", text, sizeof(text));
-	line = strstr(text, "\nNSpid:");
-	line = line ? line + strlen("\nNSpid:") : NULL;
-	while (line && *line != '\n' && *line) {
-		last = strtoull(line, &end, 10);
-		line = end == line ? NULL : end;
-	}
-	return last == process->head.pid;
+	return cli_status_own_pid(text, (uint64_t)process->pid) == process->head.pid;
 }
 
 /* A clone has the same page open, perhaps under the same pid. The oldest owns the page. */
