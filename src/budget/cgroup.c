@@ -80,9 +80,11 @@ static bool parse_mount(char *line, struct mount *mount)
 static bool list_has(const char *list, const char *word)
 {
 	size_t length = strlen(word);
-	for (; list; list = strchr(list, ','), list += list != NULL)
+	for (; list; list = strchr(list, ',')) {
+		list += *list == ',';
 		if (strncmp(list, word, length) == 0 && (list[length] == ',' || list[length] == '\0'))
 			return true;
+	}
 	return false;
 }
 
@@ -176,6 +178,12 @@ static void search_mounts(void *data)
 	close(fd);
 }
 
+/* With its path: else the group would count as searched, and as one without a folder. */
+static void forget_home(struct spill_cgroup_home *home)
+{
+	home->path[0] = home->folder[0] = '\0';
+}
+
 /* Finds the group `path`. False if that fails for the moment: the next call tries again. */
 static bool find_home(const char *root, const char *path, bool v2, struct spill_cgroup_home *home,
                       struct buffers *buffers)
@@ -183,8 +191,7 @@ static bool find_home(const char *root, const char *path, bool v2, struct spill_
 	if (buffers && strcmp(home->path, path) == 0 &&
 	    (!home->folder[0] || is_group(root, home->folder, buffers)))
 		return true;
-	home->folder[0] = '\0';
-	home->path[0] = '\0';
+	forget_home(home);
 	if (!buffers || strlen(path) >= sizeof(home->path))
 		return buffers;
 	strcpy(home->path, path);
@@ -200,7 +207,7 @@ static bool find_home(const char *root, const char *path, bool v2, struct spill_
 		spill_fd_elsewhere(search_mounts, &search);
 	bool lost = spill_fd_momentary(search.error);
 	if (lost)
-		home->folder[0] = home->path[0] = '\0';
+		forget_home(home);
 	return !lost;
 }
 
@@ -213,28 +220,38 @@ static void find_group(const char *root, const char *path, bool v2, struct spill
 }
 
 /* /proc/self/cgroup has lines `ID:CONTROLLERS:PATH`; version 2 is `0::PATH`. */
-void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
+static void find_groups(const char *root, char *text, struct spill_cgroup_homes *homes)
 {
-	char *text = spill_scratch_take();
-	homes->lost = false;
-	if (!text || !spill_small_file_read_in(root, "/proc/self", "cgroup", text, SPILL_SCRATCH)) {
-		homes->lost = !text || spill_fd_momentary(errno);
-		spill_scratch_give_back(text);
-		homes->v1.folder[0] = homes->v2.folder[0] = '\0';
-		return;
-	}
-	char *rest = text;
-	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+	bool v1_told = false, v2_told = false;
+	for (char *line = strsep(&text, "\n"); line; line = strsep(&text, "\n")) {
 		char *controllers = strchr(line, ':');
 		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
 		if (!group)
 			continue;
 		*group++ = '\0';
 		controllers++;
-		if (controllers[0] == '\0')
-			find_group(root, group, true, homes);
-		else if (list_has(controllers, "memory"))
-			find_group(root, group, false, homes);
+		bool v2 = controllers[0] == '\0';
+		if (!v2 && !list_has(controllers, "memory"))
+			continue;
+		*(v2 ? &v2_told : &v1_told) = true;
+		find_group(root, group, v2, homes);
+	}
+	if (!v1_told)
+		forget_home(&homes->v1);
+	if (!v2_told)
+		forget_home(&homes->v2);
+}
+
+void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
+{
+	char *text = spill_scratch_take();
+	homes->lost = false;
+	if (text && spill_small_file_read_in(root, "/proc/self", "cgroup", text, SPILL_SCRATCH)) {
+		find_groups(root, text, homes);
+	} else {
+		homes->lost = !text || spill_fd_momentary(errno);
+		forget_home(&homes->v1);
+		forget_home(&homes->v2);
 	}
 	spill_scratch_give_back(text);
 }

@@ -270,6 +270,21 @@ TEST(found_once_and_again_when_gone)
 	assert_int_equal(available(), MACHINE);
 }
 
+/* A list of groups that could not be read once. */
+TEST(found_again_when_it_is_told_again)
+{
+	unified();
+	limit("/sys/fs/cgroup/a/b", "memory.max", "500000\n");
+	assert_int_equal(available(), 500000);
+	gone("/proc/self/cgroup");
+	assert_int_equal(available(), MACHINE);
+	file("/proc/self/cgroup", "0::/a/b\n");
+	assert_int_equal(available(), 500000);
+	/* A hierarchy that is not told any more has no say. */
+	file("/proc/self/cgroup", "4:memory:/a/b\n");
+	assert_int_equal(available(), MACHINE);
+}
+
 /* The number of the group with the lowest limit, which a job's processes have in common. */
 static uint64_t job(void)
 {
