@@ -3,16 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Field 2 is the name, in parentheses, and may contain any character. */
+/* Field 2 is the name, in parentheses, and may contain any character. Each later one follows a blank. */
 const char *cli_stat_field(const char *stat, unsigned field)
 {
 	const char *at = strrchr(stat, ')');
 
-	for (unsigned passed = 2; at && passed < field; passed++) {
-		at = strchr(at, ' ');
-		at += at != NULL;
-	}
-	return at;
+	for (unsigned passed = 2; at && passed < field; passed++)
+		at = strchr(at + 1, ' ');
+	return at ? at + 1 : NULL;
 }
 
 /* NSpid has the number in each namespace, the own one last. */

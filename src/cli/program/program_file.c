@@ -19,10 +19,11 @@ bool program_find(const char *name, char path[PATH_MAX])
 		snprintf(path, PATH_MAX, "%s", name);
 		return access(path, F_OK) == 0;
 	}
-	for (const char *at = list ? list : "/bin:/usr/bin"; at; at = strchr(at, ':'), at += at != NULL) {
+	for (const char *at = list ? list : "/bin:/usr/bin", *next; at; at = next) {
 		int length = (int)strcspn(at, ":");
 		struct stat status;
 
+		next = at[length] ? at + length + 1 : NULL;
 		if (snprintf(path, PATH_MAX, "%.*s%s%s", length, at, length ? "/" : "./", name) >= PATH_MAX ||
 		    stat(path, &status) || S_ISDIR(status.st_mode))
 			continue;
