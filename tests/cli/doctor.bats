@@ -1019,6 +1019,13 @@ machine() {
 		ends_with 0
 		has "fact [device] lie.gguf: it is damaged, or of another kind"
 	done
+	# A hole can have any number of strings.
+	gguf holes.gguf layers=2 layer_mib=1 empty=1000000
+	simulated -- --root m -- ./llama-server -m holes.gguf
+	has "fact [device] holes.gguf: 2 layers"
+	gguf holes.gguf layers=2 layer_mib=1 empty=17000000
+	simulated -- --root m -- ./llama-server -m holes.gguf
+	has "fact [device] holes.gguf: it is damaged, or of another kind"
 }
 
 @test "as JSON: every finding with what, why and what to do" {

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes small models in the GGUF format by hand, with holes for weights: make_gguf.py FILE KEY=VALUE…
 layers, layer_mib, output_mib, embedding_mib; first, last (layers in this part), keys (empty: none but the count of tensors);
-version, tensors, keycount, arraylen, dims, heads: lies."""
+version, tensors, keycount, arraylen, dims, heads: lies. empty: so many empty strings in a last key, as a hole; weights=no: the file
+ends where they begin."""
 import struct
 import sys
 
 
 def build(layers=1, layer_mib=1, output_mib=0, embedding_mib=1, first=0, last=None, keys="all", version=3, tensors=None,
-          keycount=None, arraylen=None, dims=2, heads=8):
+          keycount=None, arraylen=None, dims=2, heads=8, empty=0):
     def string(text):
         return struct.pack("<Q", len(text)) + text.encode()
 
@@ -21,6 +22,8 @@ def build(layers=1, layer_mib=1, output_mib=0, embedding_mib=1, first=0, last=No
              string("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, int(arraylen or len(words))) + b"".join(map(string, words)),
              string("tokenizer.ggml.scores") + struct.pack("<IIQ3f", 9, 6, 3, 0, 1, 2),
              string("general.file_type") + struct.pack("<IB", 7, 1)] if keys else []
+    if int(empty):
+        table.append(string("tokenizer.ggml.merges") + struct.pack("<IIQ", 9, 8, int(empty)))
     sizes = [("token_embd.weight", int(embedding_mib))] if first in (0, "0") else []
     many = min(int(layers), 64)
     # Names out of order, as their sizes are by their offsets.
@@ -31,12 +34,17 @@ def build(layers=1, layer_mib=1, output_mib=0, embedding_mib=1, first=0, last=No
         infos.append(string(name) + struct.pack("<IQQIQ", int(dims), 1024, 512, 1, at))
         at += mib << 20
     head = b"GGUF" + struct.pack("<IQQ", int(version), int(tensors or len(infos)), int(keycount or len(table)))
-    head += b"".join(table) + b"".join(infos[::-1])
-    return head + bytes(-len(head) % 32), at
+    head += b"".join(table)
+    end = len(head) + 8 * int(empty) + sum(map(len, infos))
+    return head, 8 * int(empty), b"".join(infos[::-1]) + bytes(-end % 32), at
 
 
 path, *words = sys.argv[1:]
-head, data = build(**dict(word.split("=", 1) for word in words))
+words = dict(word.split("=", 1) for word in words)
+weights = words.pop("weights", "yes") == "yes"
+head, hole, tail, data = build(**words)
 with open(path, "wb") as out:
     out.write(head)
-    out.truncate(len(head) + data)
+    out.seek(hole, 1)
+    out.write(tail)
+    out.truncate(out.tell() + data * weights)

@@ -9,8 +9,10 @@
 
 #include "cli.h"
 
+/* Of all parts of a model. A file with holes can have any number of them, and takes no memory. */
 #define MOST_KEYS (1u << 16)
 #define MOST_TENSORS (1u << 20)
+#define MOST_ELEMENTS (1u << 24) /* of arrays that are read one by one; a vocabulary has some 2^18 */
 #define MOST_PARTS 999
 #define NAME 256
 #define DEFAULT_ALIGNMENT 32
@@ -80,6 +82,7 @@ static const unsigned char value_bytes[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8
 /* The architecture's numbers, behind the first point of the key ("llama.block_count"). */
 struct numbers {
 	uint64_t layers, embedding, heads, kv_heads, kv_heads_of_all, key, value, rank, rope, experts, align;
+	uint64_t keys, tensors, elements; /* that were read */
 };
 
 static const struct {
@@ -118,7 +121,8 @@ static void read_array(struct reader *in, struct numbers *numbers, const uint64_
 		skip(in, in->bad ? 0 : count * value_bytes[type]);
 		return;
 	}
-	in->bad = in->bad || type > TYPE_STRING;
+	in->bad = in->bad || type > TYPE_STRING || count > MOST_ELEMENTS - numbers->elements;
+	numbers->elements += in->bad ? 0 : count;
 	for (uint64_t i = 0; i < count && !in->bad; i++) {
 		if (type == TYPE_STRING)
 			get_string(in, text);
@@ -192,8 +196,11 @@ static const char *read_header(struct reader *in, struct numbers *numbers, uint6
 	uint64_t count = get_number(in, 8), keys = get_number(in, 8);
 	if (in->bad || magic != 0x46554747) /* "GGUF" */
 		return "it is no GGUF file";
-	if (version < 2 || version > 3 || keys > MOST_KEYS || count > MOST_TENSORS)
+	if (version < 2 || version > 3 || keys > MOST_KEYS - numbers->keys ||
+	    count > MOST_TENSORS - numbers->tensors)
 		return damaged;
+	numbers->keys += keys;
+	numbers->tensors += count;
 	for (uint64_t i = 0; i < keys && !in->bad; i++)
 		read_key(in, numbers);
 	struct tensor *tensors = cli_realloc(NULL, count + 1, sizeof(*tensors));
