@@ -350,6 +350,51 @@ TEST(what_moved_before_log_max_took_its_alloc)
 	forget_all();
 }
 
+#define DEVICE_BYTES "{\"count\":1,\"device_bytes\":%u,\"host_bytes\":0,\"managed_bytes\":0}"
+
+static void sum(FILE *file, unsigned order, unsigned allocated, unsigned freed, unsigned live, unsigned peak)
+{
+	fprintf(file,
+	        "{\"v\":1,\"kind\":\"sum\",\"t\":%u.0,\"order\":%u,\"held\":{\"device_bytes\":%u,\"device_"
+	        "peak\":%u,\"all_bytes\":%u,\"all_peak\":%u},\"dev\":0,\"api\":\"cuMemAllocAsync\","
+	        "\"caller\":\"p+0x1\",\"rule\":\"default\",\"alloc\":" DEVICE_BYTES ",\"free\":" DEVICE_BYTES
+	        ",\"live_bytes\":%u,\"peak_bytes\":%u,\"largest\":{\"seq\":1,\"bytes\":1}}\n",
+	        order, order, live, peak, live, peak, allocated, freed, live, peak);
+}
+
+/* A later piece alone frees what an earlier one allocated. That was there, and nothing is below 0. */
+TEST(what_is_freed_was_there)
+{
+	const struct cli_summary *run;
+	const struct cli_row *row;
+	FILE *file = begin_file("moved.jsonl");
+
+	fprintf(file, START "\n", 1);
+	sum(file, 1, 0, 300, 500, 800);
+	sum(file, 2, 50, 100, 450, 500);
+	alloc(file, 7, 3, "device", "\"device_bytes\":100");
+	fputs("{\"v\":1,\"kind\":\"drop\",\"t\":4.0,\"free\":{\"count\":1,\"device_bytes\":400,\"host_"
+	      "bytes\":7,"
+	      "\"managed_bytes\":8},\"demote\":{\"count\":1,\"device_bytes\":0,\"host_bytes\":5,\"managed_"
+	      "bytes\":0},"
+	      "\"peak\":{\"device_bytes\":800,\"host_bytes\":0,\"managed_bytes\":0}}\n"
+	      "{\"v\":1,\"kind\":\"free\",\"t\":5.0,\"seq\":7,\"order\":4,\"tid\":2,\"dev\":0,\"bytes\":100,"
+	      "\"ptr\":\"0x1\",\"place\":\"device\",\"us\":1}\n",
+	      file);
+	fclose(file);
+	assert_true(read_all(path));
+	run = &summaries.runs[0];
+	assert_memory_equal(&run->totals.live, &(struct spill_bytes){0}, sizeof(run->totals.live));
+	assert_int_equal(run->totals.peak.device, 800);
+	assert_int_equal(run->devices[0].live.device, 0);
+	assert_int_equal(run->devices[0].peak.device, 800);
+	row = cli_table_find(&run->views[CLI_BY_CALLER], "p+0x1");
+	assert_non_null(row);
+	assert_int_equal(row->live, 0);
+	assert_in_range(row->peak, 0, 800);
+	forget_all();
+}
+
 TEST(runs_are_never_mixed)
 {
 	FILE *file = begin_file("runs.jsonl");

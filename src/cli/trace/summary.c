@@ -274,6 +274,9 @@ static void add_drop(struct cli_summary *summary, const struct spill_record_drop
 	summary->unannounced = (struct spill_bytes){0};
 	totals->live.device += sums[SPILL_DROP_PROMOTE].bytes.device - sums[SPILL_DROP_DEMOTE].bytes.host;
 	totals->live.host += sums[SPILL_DROP_DEMOTE].bytes.host - sums[SPILL_DROP_PROMOTE].bytes.device;
+	totals->live = (struct spill_bytes){cli_not_below_zero(totals->live.device),
+	                                    cli_not_below_zero(totals->live.host),
+	                                    cli_not_below_zero(totals->live.managed)};
 	totals->peak = drop->peak;
 	summary->drop_told = drop->away.wanted; /* missing in logs of older versions */
 	if (summary->drop_told)

@@ -40,7 +40,8 @@ struct cli_device {
 	uint64_t limit;    /* or SPILL_UNLIMITED */
 	uint64_t reserve;
 	struct spill_bytes live, peak;
-	uint64_t ahead; /* held beyond live.device, by events that no line tells yet; wraps around */
+	/* held beyond live.device, by events that no line tells yet; wraps around */
+	uint64_t ahead;
 	uint64_t asked; /* part of live.host that the program asked for */
 	struct cli_fit fit;
 	/* out of memory for requests that fit nowhere (spill_oom_is_beyond); not in `fit` */
@@ -192,6 +193,15 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 
 /* The bytes that the device really held after the last event of it. */
 struct spill_bytes cli_device_held(const struct cli_device *device);
+
+/*
+ * Sums of live bytes are never below 0: a log may lack the lines of what is freed, where a piece of
+ * it is missing. `value`: a sum that may have wrapped around.
+ */
+static inline uint64_t cli_not_below_zero(uint64_t value)
+{
+	return value > INT64_MAX ? 0 : value;
+}
 
 /* Raises each member of `peak` to that of `held`. */
 void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);

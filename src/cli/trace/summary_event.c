@@ -15,7 +15,7 @@ struct spill_bytes cli_device_held(const struct cli_device *device)
 {
 	struct spill_bytes held = device->live;
 
-	held.device += device->ahead;
+	held.device = cli_not_below_zero(held.device + device->ahead);
 	return held;
 }
 
@@ -29,7 +29,7 @@ static bool is_spill(const struct cli_event *event)
 
 static void update_fit(struct cli_device *device, const struct spill_bytes *held, uint64_t refused)
 {
-	uint64_t host = held->host - device->asked;
+	uint64_t host = spill_minus(held->host, device->asked);
 	uint64_t wanted = held->device + host + held->managed + refused;
 
 	if (wanted > device->fit.wanted)
@@ -67,7 +67,7 @@ static void keep_seen(struct cli_device *device, const struct cli_event *event, 
 {
 	struct cli_shortage *shortage = &device->shortage;
 	struct spill_bytes held = cli_device_held(device);
-	uint64_t demand = spill_bytes_all(&held) - device->asked + request;
+	uint64_t demand = spill_minus(spill_bytes_all(&held), device->asked) + request;
 	uint64_t others = spill_minus(spill_minus(event->seen.total, event->seen.free), event->seen.ours);
 
 	if (!event->seen.total || (shortage->bytes && demand + others <= shortage->demand + shortage->others))
@@ -124,12 +124,19 @@ static struct cli_device *add_live(struct cli_summary *summary, const struct cli
 	return device;
 }
 
+static void take_bytes(struct spill_bytes *live, const struct spill_bytes *freed)
+{
+	live->device = spill_minus(live->device, freed->device);
+	live->host = spill_minus(live->host, freed->host);
+	live->managed = spill_minus(live->managed, freed->managed);
+}
+
 static void subtract_live(struct cli_summary *summary, const struct cli_live_entry *entry)
 {
 	struct cli_device *device = cli_summary_device(summary, entry->device);
 
-	spill_bytes_take(&summary->totals.live, &entry->held);
-	spill_bytes_take(&device->live, &entry->held);
+	take_bytes(&summary->totals.live, &entry->held);
+	take_bytes(&device->live, &entry->held);
 	device->asked -= entry->asked ? entry->held.host : 0;
 	count_away(summary, entry, 0 - away_of(entry));
 }
@@ -171,7 +178,7 @@ static void end_event(struct cli_summary *summary, struct cli_device *device, co
 		summary->ahead = event->level.all - summary->totals.live.device;
 	}
 	all = summary->totals.live;
-	all.device += summary->ahead;
+	all.device = cli_not_below_zero(all.device + summary->ahead);
 	held = cli_device_held(device);
 	raise_peaks(summary, device, &all, &held);
 	device->shortage.count += is_short(event);
@@ -285,16 +292,19 @@ static void count_sum_in_views(struct cli_summary *summary, struct cli_names *na
 
 		row->count += sum->allocs;
 		row->bytes += sum->alloc_bytes;
-		row->peak = spill_max(row->peak, row->live - before + sum->peak);
-		row->live += sum->alloc_bytes - sum->free_bytes;
+		row->peak = spill_max(row->peak, spill_minus(row->live + sum->peak, before));
+		row->live = spill_minus(row->live + sum->alloc_bytes, sum->free_bytes);
 	}
 }
 
 static void drop_entry(struct cli_summary *summary, struct cli_live_entry *entry)
 {
 	subtract_live(summary, entry);
-	for (unsigned view = 0; entry->known && view < CLI_VIEWS; view++)
-		summary->views[view].rows[entry->rows[view]].live -= entry->bytes;
+	for (unsigned view = 0; entry->known && view < CLI_VIEWS; view++) {
+		struct cli_row *row = &summary->views[view].rows[entry->rows[view]];
+
+		row->live = spill_minus(row->live, entry->bytes);
+	}
 	mark_moved_freed(&summary->moved, entry->seq);
 	cli_live_remove(&summary->live, entry);
 }
@@ -325,19 +335,25 @@ static void count_alloc(struct cli_summary *summary, struct cli_names *names, co
 	end_event(summary, add_live(summary, entry), event);
 }
 
+/* What is ahead becomes less by what the line tells. */
+static void add_sum(uint64_t *live, uint64_t *ahead, const struct cli_site_sum *sum)
+{
+	uint64_t before = *live;
+
+	*live = spill_minus(before + sum->alloc_bytes, sum->free_bytes);
+	*ahead -= *live - before;
+}
+
 static void count_sum(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event)
 {
 	const struct cli_site_sum *sum = &event->sum;
 	struct cli_device *device = cli_summary_device(summary, event->device);
-	uint64_t change = sum->alloc_bytes - sum->free_bytes;
 	struct cli_event largest = *event;
 
 	summary->totals.allocs += sum->allocs;
 	summary->totals.frees += sum->frees;
-	summary->totals.live.device += change;
-	device->live.device += change;
-	summary->ahead -= change;
-	device->ahead -= change;
+	add_sum(&summary->totals.live.device, &summary->ahead, sum);
+	add_sum(&device->live.device, &device->ahead, sum);
 	count_sum_in_views(summary, names, event);
 	largest.seq = sum->largest.seq;
 	largest.bytes = sum->largest.bytes;
@@ -356,8 +372,8 @@ static struct cli_live_entry *add_unannounced(struct cli_summary *summary, const
 	entry->ours = true;
 	entry->bytes = spill_bytes_all(&event->held);
 	entry->held = event->held;
-	entry->held.device += left - arrived;
-	entry->held.host += arrived - left;
+	entry->held.device = spill_minus(entry->held.device + left, arrived);
+	entry->held.host = spill_minus(entry->held.host + arrived, left);
 	add_live(summary, entry);
 	spill_bytes_add(&summary->unannounced, &entry->held);
 	return entry;
