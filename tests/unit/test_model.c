@@ -191,6 +191,20 @@ TEST(sums_hold_under_any_policy)
 	}
 }
 
+/* As in a log that lacks a free: the new one has the number of the old, here on a device that nobody knows. */
+TEST(what_is_replaced_is_gone)
+{
+	struct cli_ask unknown = {.bytes = MIB, .device = -1};
+
+	assert_true(ask(0, 40 * MIB).served);
+	assert_true(cli_model_take(&model, &unknown).served);
+	assert_int_equal(cli_model_held(&model, 0), 0);
+	assert_int_equal(model.movable_count, 0);
+	assert_true(ask(0, 40 * MIB).served);
+	assert_true(ask(0, 30 * MIB).served);
+	assert_int_equal(cli_model_held(&model, 0), 30 * MIB);
+}
+
 /* The smallest limits against all others. */
 TEST(the_smallest_limit_is_the_smallest)
 {

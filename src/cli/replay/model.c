@@ -243,8 +243,6 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	};
 	bool asks_growth;
 
-	if (slot->live)
-		cli_model_release(model, slot);
 	*slot = (struct cli_model_slot){.live = true,
 	                                .device = asked->device,
 	                                .rule = -1,
@@ -289,16 +287,13 @@ struct cli_answer cli_model_take(struct cli_model *model, const struct cli_ask *
 	struct cli_answer answer = {0};
 
 	model->now_us = ask->time_us;
-	if (ask->kind == CLI_ASK_FREE) {
-		if (slot->live)
-			cli_model_release(model, slot);
+	if (slot->live) /* freed, or replaced: a damaged log may lack the free */
+		cli_model_release(model, slot);
+	if (ask->kind == CLI_ASK_FREE)
 		return answer;
-	}
-	if (!is_known(model, ask) && ask->memory < CLI_MEMORY_MANAGED) {
-		slot->live = false;
+	if (!is_known(model, ask) && ask->memory < CLI_MEMORY_MANAGED)
 		return (struct cli_answer){
 		    .served = true, .reason = "fits", .rule = "default", .held = {.device = ask->bytes}};
-	}
 	if (model->movable_count)
 		cli_model_promote(model);
 	model->host_refuses = ask->kind == CLI_ASK_REFUSED_BY_HOST && model->setting->host == SPILL_UNLIMITED;
