@@ -48,7 +48,7 @@ def search(name, program, inputs, folder, seconds, environment):
            f"{len(list(kept.iterdir())):5} inputs{'' if status == 0 else ': FAILED'}")
     print(row, flush=True)
     if status:
-        print(text[-6000:], flush=True)
+        print(text[re.search(r"^(fuzz:|==[0-9]+==|.* runtime error:)|\Z", text, re.M).start():], flush=True)
     return status == 0
 
 
@@ -59,7 +59,7 @@ def main():
     words.add_argument("--minutes", type=float, default=2)
     words.add_argument("--jobs", type=int)
     words.add_argument("names", nargs="*")
-    words = words.parse_args()
+    words = words.parse_intermixed_args()
     known = targets(words.build)
     chosen = words.names or sorted(known)
     if not known or set(chosen) - set(known):
