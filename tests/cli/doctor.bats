@@ -756,6 +756,14 @@ machine() {
 	run "$spill" doctor -v --root m -- ./prog
 	has_line "problem [program] prog needs libgone.so.1, which is not found"
 	has_not "libcuda.so.1, which is not found"
+	# A machine has a path for each of its architectures, not any number of them.
+	many=("$PWD/hidden/32/libcuda.so.1"{,,,,,,,,,,,,,,})
+	cache 16 0 "${many[@]}" "$PWD/hidden/libcuda.so.1"
+	run "$spill" doctor -v --root m -- ./prog
+	has_not "libcuda.so.1, which is not found"
+	cache 17 0 "${many[@]}" "$PWD/hidden/32/libcuda.so.1" "$PWD/hidden/libcuda.so.1"
+	run "$spill" doctor -v --root m -- ./prog
+	has "libcuda.so.1, which is not found"
 	# One whose last path has no end, and one that counts more than it has.
 	cache 1 1 "$PWD/hidden/libcuda.so.1"
 	run "$spill" doctor -v --root m -- ./prog

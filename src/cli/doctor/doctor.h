@@ -86,11 +86,25 @@ bool doctor_open_library(const struct doctor_patient *patient, const char *name,
 bool doctor_is_there(const struct doctor_patient *patient, const char *path);
 
 /*
- * ld_cache.c: reads the loader's cache, /etc/ld.so.cache, in the "new" format of glibc 2.32 and
- * later (dl-cache.h). Gives the path number `which` for a name, of any architecture. False: no
- * more. pre: `root` is the same in each call
+ * ld_cache.c: the loader's cache, /etc/ld.so.cache, in the "new" format of glibc 2.32 and later
+ * (dl-cache.h). The file is not trusted.
  */
-bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size);
+struct ld_cache {
+	char *data;
+	size_t size;
+	uint32_t entries;
+};
+
+/* Reads it below `root`. A missing cache or another format has no entries. */
+void ld_cache_read(struct ld_cache *cache, const char *root);
+
+/*
+ * Gives the next path for a name, of any architecture, from entry *from on, which is 0 at first.
+ * False: no more.
+ */
+bool ld_cache_find(const struct ld_cache *cache, const char *name, uint32_t *from, char *path, size_t size);
+
+void ld_cache_free(struct ld_cache *cache);
 
 /* host_speed.c: how fast the CPUs read host memory, which bounds CPU offload. */
 struct host_speed {

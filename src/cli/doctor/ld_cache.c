@@ -26,12 +26,6 @@ struct entry {
 
 _Static_assert(sizeof(struct header) == 48 && sizeof(struct entry) == 24, "as dl-cache.h has them");
 
-static struct {
-	char *data;
-	size_t size;
-	uint32_t entries;
-} cache;
-
 /* Reads the file. NULL: it cannot be a cache. */
 static char *read_whole(int fd, size_t *size)
 {
@@ -47,52 +41,59 @@ static char *read_whole(int fd, size_t *size)
 		free(data);
 		return NULL;
 	}
+	data[got] = '\0'; /* so that no string goes on behind it */
 	*size = (size_t)got;
 	return data;
 }
 
-/* Loads the cache once. A missing cache or another format gives no entries. */
-static void load_cache(const char *root)
+void ld_cache_read(struct ld_cache *cache, const char *root)
 {
-	static bool done;
 	struct header header;
 	char path[4096];
 	int fd, error;
 
-	if (done)
-		return;
-	done = true;
+	*cache = (struct ld_cache){0};
 	fd = spill_small_file_path(root, "/etc", "ld.so.cache", path, sizeof(path))
 	         ? cli_open(path, CLI_REGULAR, &error)
 	         : -1;
 	if (fd < 0)
 		return;
-	cache.data = read_whole(fd, &cache.size);
+	cache->data = read_whole(fd, &cache->size);
 	close(fd);
-	if (!cache.data)
+	if (!cache->data)
 		return;
-	memcpy(&header, cache.data, sizeof(header));
+	memcpy(&header, cache->data, sizeof(header));
 	if (!memcmp(header.magic, MAGIC, sizeof(header.magic)) &&
-	    header.entries <= (cache.size - sizeof(header)) / sizeof(struct entry))
-		cache.entries = header.entries;
+	    header.entries <= (cache->size - sizeof(header)) / sizeof(struct entry))
+		cache->entries = header.entries;
 }
 
-static const char *string_at(uint32_t offset)
+static const char *string_at(const struct ld_cache *cache, uint32_t offset)
 {
-	return offset < cache.size && memchr(cache.data + offset, '\0', cache.size - offset)
-	           ? cache.data + offset
-	           : "";
+	return offset < cache->size ? cache->data + offset : "";
 }
 
-bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size)
+bool ld_cache_find(const struct ld_cache *cache, const char *name, uint32_t *from, char *path, size_t size)
 {
-	load_cache(root);
-	for (uint32_t i = 0; i < cache.entries; i++) {
+	while (*from < cache->entries) {
+		const char *found;
 		struct entry entry;
 
-		memcpy(&entry, cache.data + sizeof(struct header) + i * sizeof(entry), sizeof(entry));
-		if (strcmp(string_at(entry.name), name) == 0 && which-- == 0)
-			return (size_t)snprintf(path, size, "%s", string_at(entry.path)) < size;
+		memcpy(&entry, cache->data + sizeof(struct header) + (size_t)*from * sizeof(entry),
+		       sizeof(entry));
+		++*from;
+		if (strcmp(string_at(cache, entry.name), name) != 0)
+			continue;
+		found = string_at(cache, entry.path);
+		/* Not cut by the end of the file. */
+		return found + strlen(found) != cache->data + cache->size &&
+		       (size_t)snprintf(path, size, "%s", found) < size;
 	}
 	return false;
+}
+
+void ld_cache_free(struct ld_cache *cache)
+{
+	free(cache->data);
+	*cache = (struct ld_cache){0};
 }

@@ -16,6 +16,8 @@
 #include "cli.h"
 
 #define MOST_LIBRARIES 512
+/* Paths of one name in the loader's cache, one for each architecture. */
+#define MOST_CACHED 16
 
 /* Libraries with known names; the first match counts. policy/decide/hazards.def comes before. */
 static const struct {
@@ -114,6 +116,23 @@ static bool open_in_list(const char *list, const char *origin, const char *name,
 	return false;
 }
 
+static bool open_cached(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
+                        struct elf_file *file)
+{
+	static struct ld_cache cache;
+	static bool known;
+	uint32_t from = 0;
+
+	if (!known)
+		ld_cache_read(&cache, patient->root);
+	known = true;
+	for (unsigned i = 0; i < MOST_CACHED && ld_cache_find(&cache, name, &from, path, PATH_MAX); i++) {
+		if (open_ours(path, file))
+			return true;
+	}
+	return false;
+}
+
 /* `origin` and `runpath` belong to the file that needs the library. */
 static bool open_library(const struct doctor_patient *patient, const char *name, const char *origin,
                          const char *runpath, char path[PATH_MAX], struct elf_file *file)
@@ -124,12 +143,8 @@ static bool open_library(const struct doctor_patient *patient, const char *name,
 	}
 	if ((!*runpath && open_in_list(seen.rpath, seen.origin, name, path, file)) ||
 	    open_in_list(getenv("LD_LIBRARY_PATH"), origin, name, path, file) ||
-	    open_in_list(runpath, origin, name, path, file))
+	    open_in_list(runpath, origin, name, path, file) || open_cached(patient, name, path, file))
 		return true;
-	for (unsigned i = 0; ld_cache_find(patient->root, name, i, path, PATH_MAX); i++) {
-		if (open_ours(path, file))
-			return true;
-	}
 	for (size_t i = 0; i < sizeof(standard_folders) / sizeof(standard_folders[0]); i++) {
 		if (open_in(standard_folders[i], name, path, file))
 			return true;
