@@ -8,6 +8,9 @@
 /* The target: libFuzzer's name for it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* libFuzzer's name for changes that know the form of an input. Targets without it link none. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+
 /* Says what does not hold, and aborts. */
 _Noreturn void fuzz_fail(const char *what);
 

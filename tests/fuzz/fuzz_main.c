@@ -56,6 +56,18 @@ static size_t change(uint8_t *data, size_t size, uint64_t *state)
 	}
 }
 
+#pragma weak LLVMFuzzerCustomMutator
+
+/* A few changes, or one of those that know the form of the input. */
+static size_t change_input(uint8_t *data, size_t size, uint64_t *state)
+{
+	if (LLVMFuzzerCustomMutator && next_random(state) % 2)
+		return LLVMFuzzerCustomMutator(data, size, INPUT_MAX, (unsigned)next_random(state));
+	for (uint64_t changes = 1 + next_random(state) % 4; changes; changes--)
+		size = change(data, size, state);
+	return size;
+}
+
 static void try_file(const char *path, unsigned long count)
 {
 	static uint8_t original[INPUT_MAX], data[INPUT_MAX];
@@ -68,12 +80,8 @@ static void try_file(const char *path, unsigned long count)
 	fclose(file);
 	LLVMFuzzerTestOneInput(original, length);
 	for (unsigned long i = 0; i < count; i++) {
-		size_t size = length;
-
 		memcpy(data, original, length);
-		for (uint64_t changes = 1 + next_random(&state) % 4; changes; changes--)
-			size = change(data, size, &state);
-		LLVMFuzzerTestOneInput(data, size);
+		LLVMFuzzerTestOneInput(data, change_input(data, length, &state));
 	}
 }
 
