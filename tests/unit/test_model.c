@@ -191,6 +191,79 @@ TEST(sums_hold_under_any_policy)
 	}
 }
 
+/* The begin of the chunk that ends at `end`, from one end of the allocation to the other. */
+static uint64_t begin_of(const struct cli_model_slot *slot, uint64_t end)
+{
+	uint64_t begin = 0, next = 0;
+
+	while (next < end) {
+		uint64_t part = next < slot->first ? slot->first : slot->range;
+
+		begin = next;
+		next = part - begin > slot->chunk ? begin + slot->chunk : part;
+	}
+	return begin;
+}
+
+/* One by one: from the tail, while bytes are missing and the host has room. */
+static uint64_t leaves(const struct cli_model_slot *slot, uint64_t missing, uint64_t host)
+{
+	uint64_t left = slot->held.device;
+
+	while (left && slot->held.device - left < missing) {
+		uint64_t begin = begin_of(slot, left);
+
+		if (left - begin > host)
+			break;
+		host -= left - begin;
+		left = begin;
+	}
+	return slot->held.device - left;
+}
+
+/* From the head on, while there is room. */
+static uint64_t returns(const struct cli_model_slot *slot, uint64_t room)
+{
+	uint64_t held = slot->held.device;
+
+	for (uint64_t end = held + CLI_GRANULE; end <= slot->range; end += CLI_GRANULE) {
+		if ((end == slot->range || begin_of(slot, end + 1) == end) && end - slot->held.device <= room)
+			held = end;
+	}
+	return held - slot->held.device;
+}
+
+/* Chunks are counted in one step, however many there are. */
+TEST(chunks_move_as_if_one_by_one)
+{
+	for (unsigned run = 0; run < 3000; run++) {
+		struct cli_model_slot *slot = &model.slots[0];
+		uint64_t missing = (1 + roll(32)) * CLI_GRANULE, host = roll(40) * CLI_GRANULE, leaving;
+
+		cli_model_reset(&model);
+		assert_int_equal(ask(0, (33 + roll(31)) * MIB).place, SPILL_PLACE_MOVABLE);
+		slot->first = roll(slot->range / CLI_GRANULE + 1) * CLI_GRANULE;
+		slot->chunk = (1 + roll(9)) * CLI_GRANULE;
+		policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, host};
+		leaving = leaves(slot, missing, host);
+		if (cli_model_demote(&model, 0, cli_model_free_on(&model, 0) + missing, "oom"))
+			assert_int_equal(slot->held.host, leaving);
+		else
+			assert_true(leaving < missing && !slot->held.host);
+		assert_int_equal(model.host, slot->held.host);
+		/* Others take a part of the room. */
+		setting.cards[0].other = roll(20) * MIB;
+		leaving = returns(slot, cli_model_room(&model, 0));
+		host = slot->held.host;
+		model.devices[0].changed = true;
+		model.now_us += 1000000000;
+		cli_model_promote(&model);
+		assert_int_equal(host - slot->held.host, leaving);
+		assert_int_equal(model.host, slot->held.host);
+		setting.cards[0].other = 0;
+	}
+}
+
 /* As in a log that lacks a free: the new one has the number of the old, here on a device that nobody knows. */
 TEST(what_is_replaced_is_gone)
 {

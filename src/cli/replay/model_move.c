@@ -1,6 +1,7 @@
 /* Models demotion, promotion and the reserve (demote.c, promote.c, reserve_keeper.c). */
 #include <string.h>
 
+#include "minmax.h"
 #include "model.h"
 #include "promote.h"
 #include "reserve_keeper.h"
@@ -118,6 +119,21 @@ static void move_bytes(struct cli_model *model, struct cli_model_slot *slot, uin
 		model->moved(model->data, slot, demoted, bytes, reason);
 }
 
+/*
+ * Charges host memory for up to `count` chunks of `bytes`. Returns the number that it grants. In
+ * halves, because a log may tell of an allocation with millions of chunks.
+ */
+static uint64_t charge_chunks(struct cli_model *model, uint64_t bytes, uint64_t count)
+{
+	uint64_t granted = 0;
+
+	for (uint64_t step = count; step && granted < count; step = spill_min(step / 2, count - granted)) {
+		while (step <= count - granted && !cli_model_charge_host(model, step * bytes))
+			granted += step;
+	}
+	return granted;
+}
+
 /* Plans up to `missing` bytes from the tail and charges host memory. Returns the bytes. */
 static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot *slot, uint64_t missing,
                             bool *refused)
@@ -125,10 +141,14 @@ static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot
 	uint64_t left = slot->held.device;
 
 	while (left && slot->held.device - left < missing && !*refused) {
-		uint64_t begin = chunk_begin(slot, left);
+		uint64_t part = left > slot->first ? slot->first : 0, size = left - chunk_begin(slot, left);
+		uint64_t wanted = (missing - (slot->held.device - left) - 1) / size + 1;
+		/* The last chunk of a part may be shorter than the others. */
+		uint64_t count = size < slot->chunk ? 1 : spill_min(wanted, (left - part) / size);
+		uint64_t granted = charge_chunks(model, size, count);
 
-		*refused = cli_model_charge_host(model, left - begin) != NULL;
-		left = *refused ? left : begin;
+		left -= granted * size;
+		*refused = granted < count;
 	}
 	return slot->held.device - left;
 }
@@ -233,6 +253,23 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 	state->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;
 }
 
+/* The bytes from the head on that can return into `room`. */
+static uint64_t returning_bytes(const struct cli_model_slot *slot, uint64_t room)
+{
+	uint64_t most = spill_min(returnable_bytes(slot), room), bytes = 0, fit;
+
+	do {
+		uint64_t begin = slot->held.device + bytes;
+		uint64_t size = begin < slot->range ? chunk_end(slot, begin) - begin : 0;
+		uint64_t part = begin < slot->first ? slot->first : slot->range;
+
+		/* Of the chunks of this part, whose last one may be shorter. */
+		fit = size ? spill_min(most - bytes, part - begin) / size : 0;
+		bytes += fit * size;
+	} while (fit);
+	return bytes;
+}
+
 /* The tail leaves first, so the head returns first. A smaller chunk may pass a large one. */
 static bool promote_chunks(struct cli_model *model, int device)
 {
@@ -241,16 +278,8 @@ static bool promote_chunks(struct cli_model *model, int device)
 
 	for (unsigned i = 0; i < count && cli_model_room(model, device) >= CLI_GRANULE; i++) {
 		struct cli_model_slot *slot = next_victim(model, i, count, true);
-		uint64_t room = cli_model_room(model, device), bytes = 0, chunk;
+		uint64_t bytes = returning_bytes(slot, cli_model_room(model, device));
 
-		while (returnable_bytes(slot) > bytes) {
-			uint64_t begin = slot->held.device + bytes;
-
-			chunk = chunk_end(slot, begin) - begin;
-			if (chunk > returnable_bytes(slot) - bytes || bytes + chunk > room)
-				break;
-			bytes += chunk;
-		}
 		if (bytes)
 			move_bytes(model, slot, bytes, false, "free");
 		any |= bytes > 0;
