@@ -654,6 +654,9 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 			$((device + 1)) $device
 	done >devices.jsonl
 	[ "$(json devices.jsonl | python3 -c 'import json, sys; print([(one["dev"], one["peak"]["device_bytes"]) for one in json.load(sys.stdin)["runs"][0]["devices"]])')" = "[(0, 4096), (31, 4096), (None, 12288)]" ]
+	# Those of a start line are none.
+	printf '{"v":1,"kind":"start","t":0,"pid":1,"devices":[{"dev":0,"name":"a","bytes":1},{"dev":32,"name":"b","bytes":1},{"dev":2147483647,"name":"c","bytes":1}]}\n' >start.jsonl
+	[ "$(json start.jsonl | python3 -c 'import json, sys; print([one["name"] for one in json.load(sys.stdin)["runs"][0]["devices"]])')" = "['a']" ]
 }
 
 @test "without a log: the newest in the default folder; of a process: its own" {

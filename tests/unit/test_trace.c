@@ -11,6 +11,7 @@
 #include "live.h"
 #include "names.h"
 #include "sorter.h"
+#include "story.h"
 #include "summary.h"
 #include "trace.h"
 #include "roll.h"
@@ -360,6 +361,30 @@ static void sum(FILE *file, unsigned order, unsigned allocated, unsigned freed, 
 	        "\"caller\":\"p+0x1\",\"rule\":\"default\",\"alloc\":" DEVICE_BYTES ",\"free\":" DEVICE_BYTES
 	        ",\"live_bytes\":%u,\"peak_bytes\":%u,\"largest\":{\"seq\":1,\"bytes\":1}}\n",
 	        order, order, live, peak, live, peak, allocated, freed, live, peak);
+}
+
+/* One page has the charts of all runs: each run that comes makes those of the earlier ones smaller. */
+TEST(charts_of_many_runs_share_a_page)
+{
+	struct cli_stories stories = {.summaries = &summaries};
+	FILE *file = begin_file("moved.jsonl");
+
+	for (int run = 1; run <= 20; run++) {
+		fprintf(file, START "\n", run);
+		for (unsigned i = 1; i <= 3000; i++)
+			alloc(file, i, i, "device", "\"device_bytes\":100");
+	}
+	fclose(file);
+	trace = (struct cli_trace){.command = "test", .visitor = &cli_story_visitor, .data = &stories};
+	summaries.names = &trace.names;
+	assert_true(cli_trace_read(&trace, path));
+	assert_int_equal(stories.count, 20);
+	for (size_t run = 0; run < 20; run++) {
+		assert_int_equal(stories.runs[run].lane_count, 1);
+		assert_in_range(stories.runs[run].lanes[0].line.count, 2, CLI_STORY_BUCKETS_IN_ALL / 20);
+	}
+	cli_stories_free(&stories);
+	forget_all();
 }
 
 /* A later piece alone frees what an earlier one allocated. That was there, and nothing is below 0. */

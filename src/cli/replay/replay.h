@@ -140,6 +140,7 @@ struct cli_replay_shared {
 	const char *host, *uuid;
 	uint64_t total, peak;
 	unsigned runs;
+	size_t order; /* in which they are listed: that of their first runs */
 };
 size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shared **list);
 

@@ -198,44 +198,72 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 
 /* -- several runs ----------------------------------------------------------------------------- */
 
-static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
+static int compare_devices(const void *left, const void *right)
 {
-	return !strcmp(shared->host, host) && !strcmp(shared->uuid, uuid);
+	const struct cli_replay_shared *a = left, *b = right;
+	int order = strcmp(a->host, b->host);
+
+	return order ? order : strcmp(a->uuid, b->uuid);
 }
 
-static void add_shared(struct cli_replay_shared *list, size_t *count, const char *host,
-                       const struct cli_device *device)
+static int compare_order(const void *left, const void *right)
 {
-	size_t i = 0;
+	const struct cli_replay_shared *a = left, *b = right;
 
-	while (i < *count && !is_same_device(&list[i], host, device->uuid))
-		i++;
-	if (i == *count)
-		list[(*count)++] = (struct cli_replay_shared){host, device->uuid, device->bytes, 0, 0};
-	list[i].peak += device->peak.device;
-	list[i].runs++;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* The device is that of its first run. */
+static void add_same(struct cli_replay_shared *sum, const struct cli_replay_shared *same)
+{
+	sum->peak += same->peak;
+	sum->runs++;
+	if (same->order < sum->order) {
+		sum->order = same->order;
+		sum->total = same->total;
+	}
+}
+
+/* Lists each device of each run that used it. Returns their number. */
+static size_t list_devices(const struct cli_summaries *summaries, struct cli_replay_shared *list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < summaries->count; i++) {
+		const struct cli_summary *run = &summaries->runs[i];
+
+		for (size_t at = 0; at < run->device_count; at++) {
+			const struct cli_device *device = &run->devices[at];
+
+			if (!run->host || !device->uuid || !device->peak.device)
+				continue;
+			list[count] = (struct cli_replay_shared){
+			    run->host, device->uuid, device->bytes, device->peak.device, 1, count};
+			count++;
+		}
+	}
+	return count;
 }
 
 size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shared **list)
 {
 	const struct cli_summaries *summaries = &replay->report.summaries;
-	size_t all = 0, count = 0, kept = 0;
+	size_t all = 0, count, kept = 0;
 
 	for (size_t i = 0; i < summaries->count; i++)
 		all += summaries->runs[i].device_count;
 	*list = cli_realloc(NULL, all + 1, sizeof(**list));
-	for (size_t i = 0; i < summaries->count; i++) {
-		const struct cli_summary *run = &summaries->runs[i];
+	count = list_devices(summaries, *list);
+	qsort(*list, count, sizeof(**list), compare_devices);
+	for (size_t from = 0, to; from < count; from = to) {
+		struct cli_replay_shared sum = (*list)[from];
 
-		for (size_t at = 0; at < run->device_count; at++) {
-			if (run->host && run->devices[at].uuid && run->devices[at].peak.device)
-				add_shared(*list, &count, run->host, &run->devices[at]);
-		}
+		for (to = from + 1; to < count && !compare_devices(&sum, &(*list)[to]); to++)
+			add_same(&sum, &(*list)[to]);
+		if (sum.runs > 1)
+			(*list)[kept++] = sum;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if ((*list)[i].runs > 1)
-			(*list)[kept++] = (*list)[i];
-	}
+	qsort(*list, kept, sizeof(**list), compare_order);
 	return kept;
 }
 

@@ -62,22 +62,19 @@ struct span {
 	int64_t begin, end;
 };
 
-static struct span span_of(const struct cli_summary *runs, size_t count, const char *host)
+static struct span span_of(struct cli_summary *const *runs, size_t count)
 {
 	int64_t *begins = cli_realloc(NULL, count, sizeof(*begins)),
 	        *ends = cli_realloc(NULL, count, sizeof(*ends));
 	struct span span;
-	size_t own = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(runs[i].host, host))
-			continue;
-		begins[own] = runs[i].wall_us;
-		ends[own++] = runs[i].wall_us + (int64_t)runs[i].run_us;
+		begins[i] = runs[i]->wall_us;
+		ends[i] = runs[i]->wall_us + (int64_t)runs[i]->run_us;
 	}
-	qsort(begins, own, sizeof(*begins), compare_times);
-	qsort(ends, own, sizeof(*ends), compare_times);
-	span = (struct span){begins[own / 2], ends[own / 2]};
+	qsort(begins, count, sizeof(*begins), compare_times);
+	qsort(ends, count, sizeof(*ends), compare_times);
+	span = (struct span){begins[count / 2], ends[count / 2]};
 	free(begins);
 	free(ends);
 	return span;
@@ -103,23 +100,49 @@ static int64_t clock_ahead(struct span host, struct span first)
 	return distance(begins, 0) > LAUNCH_US && distance(begins, ends) <= LAUNCH_US ? begins : 0;
 }
 
+static int compare_hosts(const void *left, const void *right)
+{
+	const struct cli_summary *const *a = left, *const *b = right;
+
+	return strcmp((*a)->host, (*b)->host);
+}
+
+/* The end of a host's runs, which begin at `from`. */
+static size_t end_of_host(struct cli_summary *const *by_host, size_t from, size_t count)
+{
+	size_t to = from + 1;
+
+	while (to < count && !strcmp(by_host[to]->host, by_host[from]->host))
+		to++;
+	return to;
+}
+
 /* pre: the runs are of one job, and sorted */
 static void set_clocks(struct cli_summary *runs, size_t count)
 {
-	struct span first;
+	struct cli_summary **by_host;
+	struct span first = {0, 0};
 
 	if (!is_one_launch(runs, count))
 		return;
-	first = span_of(runs, count, runs[0].host);
-	for (size_t i = 0; i < count; i++) {
-		size_t before = 0;
-
-		while (strcmp(runs[before].host, runs[i].host))
-			before++;
-		/* Each host once; its first run has the result. */
-		runs[i].clock_ahead_us = before < i ? runs[before].clock_ahead_us
-		                                    : clock_ahead(span_of(runs, count, runs[i].host), first);
+	by_host = cli_realloc(NULL, count, sizeof(struct cli_summary *));
+	for (size_t i = 0; i < count; i++)
+		by_host[i] = &runs[i];
+	qsort(by_host, count, sizeof(struct cli_summary *), compare_hosts);
+	for (size_t from = 0, to; from < count; from = to) {
+		to = end_of_host(by_host, from, count);
+		if (!strcmp(by_host[from]->host, runs[0].host))
+			first = span_of(by_host + from, to - from);
 	}
+	for (size_t from = 0, to; from < count; from = to) {
+		int64_t ahead;
+
+		to = end_of_host(by_host, from, count);
+		ahead = clock_ahead(span_of(by_host + from, to - from), first);
+		for (size_t i = from; i < to; i++)
+			by_host[i]->clock_ahead_us = ahead;
+	}
+	free(by_host);
 }
 
 /* Seconds since the first run began, on one clock, if all logs tell the time. */
@@ -141,20 +164,37 @@ static void set_begins(struct cli_summary *runs, size_t count)
 
 /* -- what stands out ------------------------------------------------------------------------- */
 
-static void add_host(struct cli_job *job, const struct cli_summary *run)
+/* `rows`: by the name's id, the host's index in the job + 1; 0: it is new. */
+static void add_host(struct cli_job *job, struct cli_names *names, size_t *rows,
+                     const struct cli_summary *run)
 {
-	for (size_t i = 0; i < job->host_count; i++) {
-		struct cli_host *host = &job->hosts[i];
+	size_t *row = &rows[cli_names_get(names, run->host)->id];
+	struct cli_host *host;
 
-		if (strcmp(host->name, run->host))
-			continue;
-		host->runs++;
-		if (!host->ahead_us)
-			host->ahead_us = run->clock_ahead_us;
-		return;
+	if (!*row) {
+		job->hosts = cli_grow(job->hosts, job->host_count, &job->host_size, sizeof(*job->hosts));
+		job->hosts[job->host_count] = (struct cli_host){.name = run->host};
+		*row = ++job->host_count;
 	}
-	job->hosts = cli_grow(job->hosts, job->host_count, &job->host_size, sizeof(*job->hosts));
-	job->hosts[job->host_count++] = (struct cli_host){run->host, 1, run->clock_ahead_us};
+	host = &job->hosts[*row - 1];
+	host->runs++;
+	if (!host->ahead_us)
+		host->ahead_us = run->clock_ahead_us;
+}
+
+static void add_hosts(struct cli_job *job, const struct cli_summaries *summaries)
+{
+	size_t *rows;
+
+	for (size_t i = 0; i < summaries->count; i++)
+		cli_names_get(summaries->names, summaries->runs[i].host);
+	rows = cli_realloc(NULL, summaries->names->count, sizeof(*rows));
+	memset(rows, 0, summaries->names->count * sizeof(*rows));
+	for (size_t i = 0; i < summaries->count; i++) {
+		if (summaries->runs[i].host)
+			add_host(job, summaries->names, rows, &summaries->runs[i]);
+	}
+	free(rows);
 }
 
 /* The share of the device that was wanted; of a device of unknown size less than of any other. */
@@ -197,8 +237,6 @@ static void consider_run(struct cli_job *job, const struct cli_summary *run)
 {
 	uint64_t moves_us = run->story.away.moves_us;
 
-	if (run->host)
-		add_host(job, run);
 	consider_devices(job, run);
 	consider_ooms(job, run);
 	if (moves_us && (!job->held_up || moves_us > job->held_up->story.away.moves_us))
@@ -222,6 +260,8 @@ struct cli_job cli_job_of(struct cli_summaries *summaries)
 		}
 	}
 	set_begins(runs, count);
+	if (job.ranks)
+		add_hosts(&job, summaries);
 	for (size_t i = 0; job.ranks && i < count; i++)
 		consider_run(&job, &runs[i]);
 	return job;

@@ -152,13 +152,16 @@ static void add_record(void *data, const struct spill_record *record)
 /* Limits the buckets of all runs to a page's size, with an equal share for each device. */
 static void share_buckets(struct cli_stories *stories)
 {
-	size_t lanes = 0, each;
+	struct cli_story *last = story_of(stories);
+	size_t each, first;
 
-	for (size_t run = 0; run < stories->count; run++)
-		lanes += stories->runs[run].lane_count;
-	each = CLI_STORY_BUCKETS_IN_ALL / (lanes ? lanes : 1);
+	stories->lane_count += last->lane_count;
+	each = CLI_STORY_BUCKETS_IN_ALL / (stories->lane_count ? stories->lane_count : 1);
 	each = each < 16 ? 16 : each > CLI_STORY_BUCKETS ? CLI_STORY_BUCKETS : each;
-	for (size_t run = 0; run < stories->count; run++) {
+	/* Where the share did not change, earlier runs have it. */
+	first = each == stories->lane_buckets ? stories->count - 1 : 0;
+	stories->lane_buckets = each;
+	for (size_t run = first; run < stories->count; run++) {
 		for (size_t lane = 0; lane < stories->runs[run].lane_count; lane++)
 			cli_timeline_narrow(&stories->runs[run].lanes[lane].line, each);
 	}
@@ -195,6 +198,5 @@ void cli_stories_free(struct cli_stories *stories)
 	for (size_t i = 0; i < stories->count; i++)
 		free_story(&stories->runs[i]);
 	free(stories->runs);
-	stories->runs = NULL;
-	stories->count = stories->size = 0;
+	*stories = (struct cli_stories){.summaries = stories->summaries};
 }

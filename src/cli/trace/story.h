@@ -37,6 +37,7 @@ struct cli_stories {
 	struct cli_summaries *summaries; /* the reader of the trace sets `names` in them */
 	struct cli_story *runs;          /* by number of the summary */
 	size_t count, size;
+	size_t lane_count, lane_buckets; /* of all finished runs; most buckets of each lane */
 };
 
 /* A visitor with a struct cli_stories as its data. It fills the summaries too. */

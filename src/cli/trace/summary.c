@@ -9,6 +9,7 @@
 #include "oom_report.h"
 #include "amount.h"
 #include "cli.h"
+#include "policy.h"
 
 /* An option of the start line's policy, or NULL. */
 static const struct spill_record_option *find_option(const struct spill_record_start *start, const char *name)
@@ -77,8 +78,11 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 {
 	for (unsigned i = 0; i < start->device_count; i++) {
 		const struct spill_record_device *source = &start->devices[i];
-		struct cli_device *device = cli_summary_device(summary, source->device);
+		struct cli_device *device;
 
+		if (source->device < 0 || source->device >= SPILL_DEVICES)
+			continue; /* no device: a log may say anything */
+		device = cli_summary_device(summary, source->device);
 		if (device->name)
 			continue;
 		device->name = cli_strdup(source->name);
