@@ -1,4 +1,5 @@
 /* Any file, as `spill doctor -- FILE` reads it. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,6 +8,7 @@
 #include "elf_file.h"
 #include "fuzz.h"
 #include "plain_name.h"
+#include "program_file.h"
 
 static void check_name(const char *symbol)
 {
@@ -68,6 +70,17 @@ static void ask(const struct elf_file *file)
 	elf_contains(file, words, 2, 1 << 20);
 }
 
+/* A script names its interpreter in the first line. */
+static void ask_interpreter(int fd)
+{
+	char name[PATH_MAX];
+
+	memset(name, 'x', sizeof(name));
+	if (program_interpreter(fd, name))
+		fuzz_require(name[0] && memchr(name, '\0', 256) && !strpbrk(name, " \t\n"),
+		             "one word of the first line");
+}
+
 static void check(const struct elf_file *file)
 {
 	fuzz_require((file->kind == ELF_DAMAGED) == (file->problem != NULL),
@@ -99,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(&file);
 	ask(&file);
 	ask_name(data, size);
+	ask_interpreter(fd);
 	/* Cut behind our back, as a file that is being replaced. */
 	fuzz_require(ftruncate(fd, (off_t)(size / 2)) == 0, "a file to cut");
 	ask(&file);
