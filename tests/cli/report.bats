@@ -385,6 +385,15 @@ rank() {
 		1s/\"time\":\"[^\"]*\"/\"time\":\"2026-11-21T$4Z\"/" "$1"
 }
 
+@test "a device of a byte is full as often as a number can say" {
+	mkdir ranks
+	for rank in 0 1; do
+		rank "$data/fit.jsonl" $rank node7 03:50:51.123456 17 | sed -E '1s/"bytes":[0-9]+/"bytes":1/g' >ranks/$rank.jsonl
+	done
+	run "$spill" report ranks
+	has "39.02 GiB wanted at once on device 0, 4294967295 % of it"
+}
+
 @test "the ranks that stand out come first: fullest, held up by moves, longest, first out of memory" {
 	mkdir ranks
 	rank "$data/moves.jsonl" 0 node7 03:50:51.123456 17 >ranks/a.jsonl

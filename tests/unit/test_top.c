@@ -373,6 +373,12 @@ TEST(rates_of_two_looks)
 	cli_top_arrange(&view, &now, &before, &by_device);
 	assert_float_equal(view.rows[0].moved_bytes, 0, 0);
 	assert_float_equal(view.rows[0].moves, 0, 0);
+	/* Counters of a page that lies: more than fits into a number of 64 bits each second. */
+	for (unsigned i = 0; i < SPILL_COUNTERS_COUNT; i++)
+		now.processes[0].devices[0].figures[i] = UINT64_MAX;
+	now.at_us = before.at_us + 100000;
+	cli_top_arrange(&view, &now, &before, &by_device);
+	assert_true(view.rows[0].moves == 1e13 && view.rows[0].moved_bytes == 1e13);
 	now.at_us = before.at_us;
 	cli_top_arrange(&view, &now, &before, &by_device);
 	assert_false(view.rows[0].rated);

@@ -1,5 +1,6 @@
 /* Tells which ranks of a job stand out, in the text, in JSON and on the page. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "json_out.h"
@@ -25,9 +26,12 @@ static void add_fullest(struct spill_text *text, const struct cli_job *job)
 	add_rank(text, job->fullest);
 	spill_text_format(text, ": %s wanted at once on device %u", spill_size(device->fit.wanted).text,
 	                  (unsigned)device->device);
-	if (device->bytes)
-		spill_text_format(text, ", %u %% of it",
-		                  (unsigned)(100 * (double)device->fit.wanted / (double)device->bytes + 0.5));
+	if (device->bytes) {
+		double percent = 100 * (double)device->fit.wanted / (double)device->bytes + 0.5;
+
+		/* A log can tell of a device of a byte. */
+		spill_text_format(text, ", %u %% of it", (unsigned)(percent < UINT_MAX ? percent : UINT_MAX));
+	}
 }
 
 static void add_held_up(struct spill_text *text, const struct cli_job *job)

@@ -101,10 +101,15 @@ static double add_figures(const struct cli_top_device *device, enum spill_counte
 	return (double)device->figures[first_figure] + (double)device->figures[second_figure];
 }
 
+/* More than any link moves; in millionths it still is a whole number of 64 bits. Pages can say anything. */
+#define MOST_RATE 1e13
+
 /* A counter that decreased belongs to another page. */
 static double per_second(double now, double before, double seconds)
 {
-	return now > before ? (now - before) / seconds : 0;
+	double rate = now > before ? (now - before) / seconds : 0;
+
+	return rate < MOST_RATE ? rate : MOST_RATE;
 }
 
 static void set_rates(struct cli_top_row *row, const struct cli_top_look *now,
