@@ -19,10 +19,13 @@ typedef int fuzz_command(int argc, char **argv);
  */
 struct fuzz_printed fuzz_run(fuzz_command *command, const char *const *words);
 
+/* The output must be one JSON value. */
+void fuzz_check_json(struct fuzz_printed printed);
+
 /*
- * The output must be one JSON value. If the largest number of the input is small enough for their sums, no number may have wrapped
- * around.
+ * No number of the JSON may have wrapped around. Nothing is checked if the input has numbers that
+ * are too large for their sums.
  */
-void fuzz_check_json(struct fuzz_printed printed, const char *input, size_t length);
+void fuzz_check_figures(struct fuzz_printed printed, const char *input, size_t length);
 
 #endif

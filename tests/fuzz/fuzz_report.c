@@ -35,7 +35,8 @@ static void check_page(const char *log, size_t length)
 	page.length -= before + after;
 	for (size_t i = 0; i < page.length; i++)
 		fuzz_require(!strchr("<>&", page.text[i]), "no markup in the page's data");
-	fuzz_check_json(page, log, length);
+	fuzz_check_json(page);
+	fuzz_check_figures(page, log, length);
 }
 
 /* One of the other forms: all of them for each input would take most of the time. */
@@ -66,11 +67,14 @@ static void run_other(const char *log, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *log = (const char *)data;
+	struct fuzz_printed printed;
 	int fd = memfd_create("log", MFD_CLOEXEC);
 
 	fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size, "a file to read");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	fuzz_check_json(run(cli_report, "report", "--json"), log, size);
+	printed = run(cli_report, "report", "--json");
+	fuzz_check_json(printed);
+	fuzz_check_figures(printed, log, size);
 	run_other(log, size);
 	close(fd);
 	return 0;

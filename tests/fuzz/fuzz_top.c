@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "fuzz_printed.h"
 #include "top.h"
 
 static void check_text(const char *text, size_t size)
@@ -19,16 +20,31 @@ static void check(const struct cli_top_process *process)
 		check_text(process->devices[i].about.name, sizeof(process->devices[i].about.name));
 }
 
-static void show(struct cli_top_look *look)
+static struct cli_top_look now, before;
+static struct cli_top_view view;
+
+static int print_text(int argc, char **argv)
 {
+	cli_top_text(&now, &view);
+	return 0;
+}
+
+static int print_json(int argc, char **argv)
+{
+	cli_top_json(&now, &view);
+	return 0;
+}
+
+static void show(void)
+{
+	static const char *const words[] = {"top", NULL};
 	const struct cli_top_order order = {.by = CLI_TOP_RATE, .filter = ""};
-	struct cli_top_view view = {0};
 	char cell[256], line[256];
 
-	cli_top_arrange(&view, look, look, &order);
+	cli_top_arrange(&view, &now, &before, &order);
 	for (size_t i = 0; i < view.count; i++) {
 		for (unsigned column = 0; column < CLI_TOP_COLUMN_COUNT; column++) {
-			cli_top_cell(&view.rows[i], (enum cli_top_column)column, look->wall_us, cell,
+			cli_top_cell(&view.rows[i], (enum cli_top_column)column, now.wall_us, cell,
 			             sizeof(cell));
 			cli_top_pad(cell, 20, true, line, sizeof(line));
 			for (const char *at = line; *at; at++)
@@ -36,6 +52,8 @@ static void show(struct cli_top_look *look)
 				             "nothing steers the terminal");
 		}
 	}
+	fuzz_run(print_text, words);
+	fuzz_check_json(fuzz_run(print_json, words));
 	cli_top_view_free(&view);
 }
 
@@ -50,16 +68,28 @@ static void fill(struct spill_live_page *page, const uint8_t *data, size_t size)
 		((uint8_t *)page)[((size_t)data[i] << 8 | data[i + 1]) % sizeof(*page)] = data[i + 2];
 }
 
+/* The same process half a second before, when nothing was counted yet. */
+static void look_before(const struct cli_top_process *process)
+{
+	static struct cli_top_process earlier;
+
+	earlier = *process;
+	for (unsigned i = 0; i < SPILL_DEVICES; i++)
+		memset(earlier.devices[i].figures, 0, sizeof(earlier.devices[i].figures));
+	before = (struct cli_top_look){.processes = &earlier, .count = 1, .at_us = 1};
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct spill_live_page page;
 	static struct cli_top_process process;
-	struct cli_top_look look = {.processes = &process, .count = 1, .at_us = 1};
 
 	fill(&page, data, size);
 	if (!cli_top_copy(&page, &process))
 		return 0;
 	check(&process);
-	show(&look);
+	now = (struct cli_top_look){.processes = &process, .count = 1, .at_us = 500001};
+	look_before(&process);
+	show();
 	return 0;
 }
