@@ -278,6 +278,15 @@ TEST(what_is_replaced_is_gone)
 	assert_int_equal(cli_model_held(&model, 0), 30 * MIB);
 }
 
+/* A damaged log can ask for no bytes. No block is made for these, which nothing would give back. */
+TEST(no_bytes_hold_nothing)
+{
+	for (uint32_t slot = 0; slot < 3; slot++)
+		assert_true(ask(slot, 0).served);
+	assert_int_equal(model.devices[0].blocks.made, 0);
+	assert_int_equal(cli_model_held(&model, 0), 0);
+}
+
 /* The smallest limits against all others. */
 TEST(the_smallest_limit_is_the_smallest)
 {

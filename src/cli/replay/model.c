@@ -275,10 +275,11 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	return request.answer;
 }
 
-/* Nothing is decided on a device that the setting does not know. */
-static bool is_known(const struct cli_model *model, const struct cli_ask *ask)
+/* Nothing is decided on a device that the setting does not know, nor for no bytes: a log can have both. */
+static bool is_decided(const struct cli_model *model, const struct cli_ask *ask)
 {
-	return ask->device >= 0 && ask->device < SPILL_DEVICES && card_of(model, ask->device)->total;
+	return ask->bytes && ask->device >= 0 && ask->device < SPILL_DEVICES &&
+	       card_of(model, ask->device)->total;
 }
 
 struct cli_answer cli_model_take(struct cli_model *model, const struct cli_ask *ask)
@@ -291,7 +292,7 @@ struct cli_answer cli_model_take(struct cli_model *model, const struct cli_ask *
 		cli_model_release(model, slot);
 	if (ask->kind == CLI_ASK_FREE)
 		return answer;
-	if (!is_known(model, ask) && ask->memory < CLI_MEMORY_MANAGED)
+	if (!is_decided(model, ask) && ask->memory < CLI_MEMORY_MANAGED)
 		return (struct cli_answer){
 		    .served = true, .reason = "fits", .rule = "default", .held = {.device = ask->bytes}};
 	if (model->movable_count)
@@ -311,7 +312,7 @@ struct cli_answer cli_model_take(struct cli_model *model, const struct cli_ask *
 
 void cli_model_settle(struct cli_model *model, const struct cli_ask *ask)
 {
-	if (ask->kind != CLI_ASK_FREE && ask->memory < CLI_MEMORY_MANAGED && is_known(model, ask))
+	if (ask->kind != CLI_ASK_FREE && ask->memory < CLI_MEMORY_MANAGED && is_decided(model, ask))
 		cli_model_keep_reserve(model, ask->device, weight_of(model, ask));
 }
 
