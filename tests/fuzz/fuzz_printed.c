@@ -116,21 +116,27 @@ struct fuzz_printed fuzz_run(fuzz_command *command, const char *const *words)
 /* So large may the numbers of an input be: its sums are far from 2^63 then, also those of microseconds. */
 #define MOST 1e12
 
-/* The largest whole number, with its unit: "4GiB". */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* The largest whole number, with its unit: "4GiB". The T of a time is none: a digit follows. */
 static double largest_number(const char *text, size_t length)
 {
 	static const char units[] = "KMGTPE";
 	double largest = 0, number = 0;
 
 	for (size_t i = 0; i < length; i++) {
-		const char *unit = text[i] ? strchr(units, text[i]) : NULL;
+		bool is_time = i + 1 < length && is_digit(text[i + 1]);
+		const char *unit = text[i] && !is_time ? strchr(units, text[i]) : NULL;
 
-		if (text[i] >= '0' && text[i] <= '9')
+		if (is_digit(text[i]))
 			number = number * 10 + (text[i] - '0');
 		for (; unit && unit >= units; unit--)
 			number *= 1024;
 		largest = number > largest ? number : largest;
-		if (text[i] < '0' || text[i] > '9')
+		if (!is_digit(text[i]))
 			number = 0;
 	}
 	return largest;
@@ -147,7 +153,7 @@ static double largest_figure(const char *json, size_t length)
 			i++;
 		else if (json[i] == '"')
 			inside = !inside;
-		number = !inside && json[i] >= '0' && json[i] <= '9' ? number * 10 + (json[i] - '0') : 0;
+		number = !inside && is_digit(json[i]) ? number * 10 + (json[i] - '0') : 0;
 		largest = number > largest ? number : largest;
 	}
 	return largest;

@@ -35,6 +35,11 @@ static int print_json(int argc, char **argv)
 	return 0;
 }
 
+static void check_rate(double rate)
+{
+	fuzz_require(rate >= 0 && rate * 1e6 < (double)UINT64_MAX, "a rate is a number that can be printed");
+}
+
 static void show(void)
 {
 	static const char *const words[] = {"top", NULL};
@@ -43,6 +48,8 @@ static void show(void)
 
 	cli_top_arrange(&view, &now, &before, &order);
 	for (size_t i = 0; i < view.count; i++) {
+		check_rate(view.rows[i].moves);
+		check_rate(view.rows[i].moved_bytes);
 		for (unsigned column = 0; column < CLI_TOP_COLUMN_COUNT; column++) {
 			cli_top_cell(&view.rows[i], (enum cli_top_column)column, now.wall_us, cell,
 			             sizeof(cell));
