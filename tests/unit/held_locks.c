@@ -16,8 +16,14 @@ GOES_BY_HERE(pthread_mutex_lock);
 GOES_BY_HERE(pthread_mutex_trylock);
 GOES_BY_HERE(pthread_mutex_clocklock);
 GOES_BY_HERE(pthread_mutex_unlock);
+GOES_BY_HERE(pthread_rwlock_rdlock);
+GOES_BY_HERE(pthread_rwlock_clockwrlock);
+GOES_BY_HERE(pthread_rwlock_unlock);
 
-static _Thread_local pthread_mutex_t *held[64];
+static _Thread_local struct lock {
+	pthread_mutex_t *mutex; /* one of both */
+	pthread_rwlock_t *rwlock;
+} held[64];
 static _Thread_local unsigned count;
 
 static _Noreturn void die(const char *what, size_t length)
@@ -27,10 +33,10 @@ static _Noreturn void die(const char *what, size_t length)
 }
 #define DIE(what) die(what "\n", sizeof(what))
 
-static unsigned place_of(const pthread_mutex_t *mutex)
+static unsigned place_of(struct lock lock)
 {
 	unsigned place = 0;
-	while (place < count && held[place] != mutex)
+	while (place < count && (held[place].mutex != lock.mutex || held[place].rwlock != lock.rwlock))
 		place++;
 	return place;
 }
@@ -40,52 +46,85 @@ static void forget(unsigned place)
 	held[place] = held[--count];
 }
 
+static bool is_free(struct lock lock)
+{
+	if (lock.mutex)
+		return !__real_pthread_mutex_trylock(lock.mutex) && !__real_pthread_mutex_unlock(lock.mutex);
+	return !pthread_rwlock_trywrlock(lock.rwlock) && !__real_pthread_rwlock_unlock(lock.rwlock);
+}
+
 /* A lock may be free although it was not given back: a child of fork has it made anew. */
 static bool is_held(unsigned place)
 {
-	if (__real_pthread_mutex_trylock(held[place]))
+	if (!is_free(held[place]))
 		return true;
-	__real_pthread_mutex_unlock(held[place]);
 	forget(place);
 	return false;
 }
 
 /* The calls that wait for a time are made of others in some builds (tsan_locks.c), so it may be known. */
-static int took(int result, pthread_mutex_t *mutex)
+static int took(int result, struct lock lock)
 {
-	if (!result && place_of(mutex) == count) {
+	if (!result && place_of(lock) == count) {
 		if (count == sizeof(held) / sizeof(held[0]))
 			DIE("a thread holds too many locks");
-		held[count++] = mutex;
+		held[count++] = lock;
 	}
 	return result;
 }
 
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+static void before_take(struct lock lock)
 {
-	unsigned place = place_of(mutex);
+	unsigned place = place_of(lock);
 	if (place < count && is_held(place))
 		DIE("a thread takes a lock that it holds");
-	return took(__real_pthread_mutex_lock(mutex), mutex);
+}
+
+static void give_back(struct lock lock)
+{
+	unsigned place = place_of(lock);
+	if (place == count)
+		DIE("a thread gives back a lock that it does not hold");
+	forget(place);
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	before_take((struct lock){.mutex = mutex});
+	return took(__real_pthread_mutex_lock(mutex), (struct lock){.mutex = mutex});
 }
 
 int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-	return took(__real_pthread_mutex_trylock(mutex), mutex);
+	return took(__real_pthread_mutex_trylock(mutex), (struct lock){.mutex = mutex});
 }
 
 int __wrap_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
-	return took(__real_pthread_mutex_clocklock(mutex, clock, until), mutex);
+	return took(__real_pthread_mutex_clocklock(mutex, clock, until), (struct lock){.mutex = mutex});
 }
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	unsigned place = place_of(mutex);
-	if (place == count)
-		DIE("a thread gives back a lock that it does not hold");
-	forget(place);
+	give_back((struct lock){.mutex = mutex});
 	return __real_pthread_mutex_unlock(mutex);
+}
+
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
+{
+	before_take((struct lock){.rwlock = rwlock});
+	return took(__real_pthread_rwlock_rdlock(rwlock), (struct lock){.rwlock = rwlock});
+}
+
+int __wrap_pthread_rwlock_clockwrlock(pthread_rwlock_t *rwlock, clockid_t clock, const struct timespec *until)
+{
+	return took(__real_pthread_rwlock_clockwrlock(rwlock, clock, until), (struct lock){.rwlock = rwlock});
+}
+
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *rwlock)
+{
+	give_back((struct lock){.rwlock = rwlock});
+	return __real_pthread_rwlock_unlock(rwlock);
 }
 
 __attribute__((destructor)) static void all_are_given_back(void)

@@ -590,6 +590,40 @@ TEST(home)
 	assert_int_equal(config.policy.device_limit.value, 7 * GIB);
 }
 
+/* $XDG_CONFIG_HOME such that the path of the program's file has `length` bytes. */
+static void use_xdg_of(size_t length)
+{
+	char path[SPILL_PATH_MAX + 64];
+	size_t own = strlen("/spill/prog.conf"), count = (size_t)snprintf(path, sizeof(path), "%s/xdg", folder);
+
+	for (; count < length - own; count++)
+		path[count] = '/';
+	path[count] = '\0';
+	setenv("XDG_CONFIG_HOME", path, 1);
+}
+
+/* What is left of a path that does not fit is another file's name. */
+TEST(a_path_that_is_too_long)
+{
+	size_t most = SPILL_PATH_MAX - 2;
+
+	write_file("xdg/spill/prog.conf", "[device]\nlimit = 1GiB\n");
+	write_file("xdg/spill/prog.con", "[device]\nlimit = 2GiB\n");
+	use_xdg_of(most);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.device_limit.value, 1 * GIB);
+	assert_int_equal(config.file_count, 2); /* that of all programs has a longer path */
+	for (size_t length = most + 1; length <= most + 2; length++) {
+		use_xdg_of(length);
+		load();
+		assert_fine();
+		assert_string_equal(source("device.limit"), "default");
+		assert_int_equal(config.file_count, 1);
+		assert_tried(0, "etc.conf", SPILL_CONFIG_ABSENT);
+	}
+}
+
 TEST(environment)
 {
 	setenv("SPILL_DEVICE_LIMIT", "6GiB", 1);
