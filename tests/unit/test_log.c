@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -210,6 +211,33 @@ TEST(arguments_that_do_not_fit_into_the_line_are_left_out)
 	assert_in_range(line_with(&line, most - others + 8), 1, most);
 	assert_non_null(strstr(line.text, "],\"cut\":true}\n"));
 	spill_start_release(&line);
+}
+
+static bool is_mapped(const char *at)
+{
+	unsigned char residency;
+	return mincore((void *)at, 1, &residency) == 0;
+}
+
+/* A later piece of the run adds a member: the last page has room for it. */
+TEST(only_the_pages_of_the_line_are_kept)
+{
+	struct spill_start_line line;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), others = line_with(&line, 0);
+	spill_start_release(&line);
+	for (size_t pages = 40; pages < 42; pages++)
+		for (size_t over = 0; over < 2; over++) {
+			line_with(&line, pages * page - 64 - others + over);
+			char *end = (char *)line.pages + (pages + over) * page;
+			assert_int_equal(line.length + 64, pages * page + over);
+			assert_int_equal(line.pages_size, (pages + over) * page);
+			assert_true(is_mapped(line.pages) && is_mapped(end - page) && !is_mapped(end));
+			spill_start_continue(&line, UINT64_MAX);
+			assert_true(line.length <= line.pages_size);
+			spill_start_release(&line);
+			assert_null(line.pages);
+			assert_false(is_mapped(end - page));
+		}
 }
 
 CHILD_TEST(routine_lines_wait_others_do_not)
