@@ -594,7 +594,8 @@ TEST(home)
 static void use_xdg_of(size_t length)
 {
 	char path[SPILL_PATH_MAX + 64];
-	size_t own = strlen("/spill/prog.conf"), count = (size_t)snprintf(path, sizeof(path), "%s/xdg", folder);
+	size_t own = strlen("/spill/prog.conf"),
+	       count = (size_t)snprintf(path, sizeof(path), "%s/xdg", folder);
 
 	for (; count < length - own; count++)
 		path[count] = '/';
