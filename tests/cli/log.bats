@@ -241,7 +241,7 @@ no exit line: the program still runs, or was killed" ]
 teardown() { kill -9 $writer $follower 2>/dev/null || :; }
 # Until it is so: an event, not a time. What never comes is a failure, and not a test that never ends.
 until_true() {
-	local end=$((SECONDS + 30))
+	local end=$((SECONDS + 120))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; cat out; return 1; }
 		read -rt 0.05 <> <(:) || :

@@ -43,6 +43,13 @@ def lines_counted(build, source):
     return by_file((name, line) for name, line, _ in gcov(build, source, [str(note) for note in build.rglob("*.gcno")]))
 
 
+def script_of(test, source):
+    """The sum of a test's script, if it is one. A script that has changed may run other lines."""
+    words = [os.path.realpath(word) for word in test.get("cmd", ())[1:]]
+    scripts = [word for word in words if word.startswith(f"{source}/") and os.path.isfile(word)]
+    return "".join(hashlib.sha256(open(script, "rb").read()).hexdigest() for script in scripts)
+
+
 class Coverage:
     """Of tests that passed. A test that failed with gcov, or of which nothing was noted, may run any line."""
 
@@ -53,21 +60,25 @@ class Coverage:
         self.tests, self.sums, self.counted = known["tests"], known["sums"], known["counted"]
 
     def measure(self, tests, run):
-        """run(test): the seconds that it took, or None if it failed."""
+        """run(test): what it took ("seconds" and more), or None if it failed."""
         lines_run(self.build, self.source)
         for test in tests:
-            seconds = run(test)
-            self.tests[test["name"]] = {"seconds": seconds, "lines": lines_run(self.build, self.source)}
+            took = run(test)
+            self.tests[test["name"]] = {"took": took, "lines": lines_run(self.build, self.source), "script": script_of(test, self.source)}
         for name in {name for test in self.tests.values() for name in test["lines"]}:
             self.sums.setdefault(name, sum_of(self.source / name))
         self.counted = lines_counted(self.build, self.source)
         self.kept.write_text(json.dumps({"tests": self.tests, "sums": self.sums, "counted": self.counted}), encoding="utf-8")
 
+    def is_known(self, test):
+        known = self.tests.get(test["name"])
+        return known is not None and known["script"] == script_of(test, self.source)
+
     def runs(self, test, name, line):
         """None: not known, as in a file that has changed since. A line that is not counted runs with any of its file.
         pre: the file is as in the project"""
         known = self.tests[test]
-        if known["seconds"] is None or not known["lines"] or self.sums.get(name) != sum_of(self.source / name):
+        if known["took"] is None or not known["lines"] or self.sums.get(name) != sum_of(self.source / name):
             return None
         ran = known["lines"].get(name, ())
         return line in ran if line in self.counted.get(name, ()) else bool(ran)

@@ -22,10 +22,12 @@ OPERATORS = [
     ("atomic", r"\batomic_fetch_sub\b", "atomic_fetch_add"),
     ("atomic", r"\batomic_fetch_or\b", "atomic_fetch_xor"),
     ("atomic", r"(?=\batomic_compare_exchange_)", "!"),
+    ("order", r"\bmemory_order_(?:acquire|release|acq_rel|seq_cst)\b", "memory_order_relaxed"),
 ]
 # A whole statement that is a call. The classes name what is left out.
 CALL = re.compile(r"^\t+(?:\(void\))?([a-z]\w*(?:->\w+|\.\w+)*)\(.*\);$")
-CLASSES = [("lock", re.compile(r"lock|mutex|gate|begin|end$")), ("charge", re.compile(r"account|charge|ledger")), ("atomic", re.compile("^atomic_"))]
+CLASSES = [("lock", re.compile(r"(?:^|_)(?:un|try)?lock(?:_|$)|mutex|rwlock|mover|gate|_seq_|_ours_")),
+           ("charge", re.compile(r"account|charge|ledger")), ("atomic", re.compile("^atomic_"))]
 IF = re.compile(r"^(\t+(?:\} else )?(?:if|while) )\((.*)\)( \{)?$")
 
 
@@ -64,7 +66,7 @@ def of_line(line, mask):
     call = CALL.match(mask)
     if call and balanced(mask):
         name = next((name for name, pattern in CLASSES if pattern.search(call[1])), "call")
-        yield name, line[:len(line) - len(line.lstrip("\t"))] + ";"
+        yield name, line[:len(line) - len(line.lstrip("\t"))] + "{}"  # compilers warn of a condition before a lone ";"
     condition = IF.match(mask)
     if condition and balanced(condition[2]):
         begin, end = condition.span(2)

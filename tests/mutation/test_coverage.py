@@ -43,7 +43,7 @@ class Lines(unittest.TestCase):
         def run(test):
             if test["name"] == "positive":
                 self.run_test()
-            return seconds[test["name"]]
+            return seconds[test["name"]] and {"seconds": seconds[test["name"]]}
 
         known.measure([{"name": name} for name in seconds], run)
         again = coverage.Coverage(self.source, self.build)
@@ -53,6 +53,18 @@ class Lines(unittest.TestCase):
             self.assertIsNone(again.runs("silent", "src/twice.c", line))
         (self.source / "src/twice.c").write_text("\n" + PRODUCT, encoding="utf-8")
         self.assertIsNone(again.runs("positive", "src/twice.c", 4), "the lines are other ones by now")
+
+    def test_a_script_that_has_changed(self):
+        script = self.source / "test.py"
+        test = {"name": "a script", "cmd": ["python3", str(script)]}
+        script.write_text("1\n", encoding="utf-8")
+        known = coverage.Coverage(self.source, self.build)
+        self.assertFalse(known.is_known(test))
+        known.measure([test], lambda test: {"seconds": 1})
+        known = coverage.Coverage(self.source, self.build)
+        self.assertTrue(known.is_known(test))
+        script.write_text("2\n", encoding="utf-8")
+        self.assertFalse(known.is_known(test))
 
 
 if __name__ == "__main__":

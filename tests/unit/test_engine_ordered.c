@@ -279,11 +279,15 @@ TEST(the_log_has_the_begin_and_the_end_of_a_segment)
 	assert_int_equal(logged("free"), 1);
 }
 
+static void nothing(void)
+{
+}
+
 /* It can move, and the next entry of the gate looks after the reserve. */
 TEST(a_segment_takes_part_in_moves)
 {
 	uint64_t a;
-	spill_gate_use(0, NULL);
+	spill_gate_use(0, nothing);
 	atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_MAINTENANCE);
 	assert_int_equal(allocate(&a, LARGE), 0);
 	assert_int_equal(spill_chunked_on_device(0), spill_ordered_segment_bytes(LARGE));

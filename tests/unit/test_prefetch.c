@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,6 +326,22 @@ TEST(what_must_not_move_is_not_asked_about)
 	assert_int_equal(model.asked, 0);
 }
 
+/* The room that chunks leave is not for those that could come back at once. */
+TEST(after_an_exchange_nothing_is_promoted_for_a_while)
+{
+	assert_true(prefetch(AWAY + 1));
+	fake_vendor.device_free = CHUNKS * CHUNK;
+	spill_promote_later();
+	spill_promote_maintain();
+	assert_int_equal(spill_chunked_on_host(), AWAY * CHUNK);
+	spill_chunked_hold(0); /* the pause of exchanges; promotion has one of its own */
+	spill_promote_maintain();
+	assert_int_equal(spill_chunked_on_host(), AWAY * CHUNK);
+	fake_clock.ns += SPILL_PROMOTE_QUIET_MS * MS;
+	spill_promote_maintain();
+	assert_int_equal(spill_chunked_on_host(), 0);
+}
+
 /* Memory is kept for the next exchange, and counts as room then. */
 TEST(what_is_left_over_is_kept)
 {
@@ -502,6 +519,60 @@ TEST(waits_end_in_time)
 		assert_int_equal(recorded.last.waited_ns, cases[i].waited_ms * MS);
 		assert_int_equal(recorded.last.busy_ns, cases[i].busy_ms * MS);
 	}
+}
+
+static void nothing(void)
+{
+}
+
+static struct {
+	sem_t entered, over;
+	struct spill_gate_thread *thread;
+	unsigned looks; /* at the clock */
+} inside;
+
+static void *stay_inside(void *data)
+{
+	spill_gate_join(0);
+	inside.thread = spill_gate_self;
+	spill_gate_enter(inside.thread);
+	sem_post(&inside.entered);
+	while (sem_wait(&inside.over))
+		;
+	return data;
+}
+
+/* Its call returns while the closed gate is waited for. */
+static uint64_t now_and_leave(void)
+{
+	if (atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED && ++inside.looks == 3)
+		spill_gate_leave(inside.thread);
+	return fake_clock.ns;
+}
+
+static void sleep_long(uint64_t ns)
+{
+	fake_clock.ns += ns;
+	fake_clock.sleeps++;
+}
+
+TEST(a_call_that_is_under_way_is_waited_for)
+{
+	static const struct spill_clock clock = {.now = now_and_leave, .sleep = sleep_long};
+	pthread_t thread;
+	spill_gate_use(0, nothing);
+	inside.looks = 0;
+	assert_int_equal(sem_init(&inside.entered, 0, 0) + sem_init(&inside.over, 0, 0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+	while (sem_wait(&inside.entered))
+		;
+	fake_clock.sleeps = 0;
+	spill_clock_use(&clock);
+	bool here = prefetch(AWAY + 1);
+	sem_post(&inside.over);
+	pthread_join(thread, NULL);
+	assert_true(here);
+	assert_int_equal(fake_clock.sleeps, 0);
 }
 
 static bool await_idle(void)
