@@ -23,13 +23,18 @@
 #include "publish_once.h"
 #include "seqlock.h"
 
-/* No other thread waits here, so no call reaches the kernel. */
+/* No other thread waits here, so no call reaches the kernel. A thread that sleeps finds the gate open. */
+static void open_meanwhile(void);
 static long model_syscall(long number, ...)
 {
 	va_list arguments;
 	va_start(arguments, number);
-	int command = number == SYS_membarrier ? va_arg(arguments, int) : 0;
+	if (number == SYS_futex)
+		(void)va_arg(arguments, void *);
+	int command = va_arg(arguments, int);
 	va_end(arguments);
+	if (number == SYS_futex && command == FUTEX_WAIT_PRIVATE)
+		open_meanwhile();
 	if (number == SYS_membarrier && command == MEMBARRIER_CMD_QUERY)
 		return MEMBARRIER_CMD_PRIVATE_EXPEDITED;
 	if (number == SYS_membarrier && command == MEMBARRIER_CMD_PRIVATE_EXPEDITED)
@@ -40,6 +45,11 @@ static long model_syscall(long number, ...)
 #define syscall model_syscall
 #include "../../src/work/gate.c"
 #undef syscall
+
+static void open_meanwhile(void)
+{
+	spill_gate_state = SPILL_GATE_OPEN;
+}
 
 /* Operations are numbered as they were recorded. A read-modify-write is two: its load, its store. */
 #define BIT(operation) (1u << (operation))
@@ -233,9 +243,37 @@ TEST(work_and_a_move_never_meet)
 	record_move();
 	looks = 1;
 	last = 4;
-	enum { LEAVE = 5, BARRIER = 10, LOOK_INSIDE = 11, OPERATIONS = 14 };
+	enum { FENCE = 2, LEAVE = 6, BARRIER = 11, LOOK_INSIDE = 12, OPERATIONS = 15 };
 	assert_int_equal(weak_operations(), OPERATIONS);
-	assert_int_equal(find_needed(they_meet), BIT(LEAVE) | BIT(BARRIER) | BIT(LOOK_INSIDE));
+	assert_int_equal(find_needed(they_meet), BIT(FENCE) | BIT(LEAVE) | BIT(BARRIER) | BIT(LOOK_INSIDE));
+}
+
+/* The work came to the closed gate, left again and slept. Then the mover opens it, and closes it anew. */
+static bool they_meet_later(const struct weak_execution *execution)
+{
+	const uint64_t *work = execution->loads[0];
+	return !passed(work[1]) && !passed(work[3]) && they_meet(execution);
+}
+
+TEST(work_that_had_to_wait_never_meets_a_move)
+{
+	struct spill_gate_thread *self;
+	watch_gate(SPILL_GATE_CLOSED);
+	record_work();
+	weak_stop();
+	self = spill_gate_self;
+	spill_gate_state = SPILL_GATE_CLOSED;
+	weak_record(1);
+	spill_gate_open();
+	record_move();
+	weak_start_with(&spill_gate_state, SPILL_GATE_CLOSED);
+	looks = 5;
+	last = 5;
+	enum { FENCE = 11, LEAVE = 15, BARRIER = 22, LOOK_INSIDE = 23, OPERATIONS = 26 };
+	assert_ptr_equal(spill_gate_self, self);
+	assert_int_equal(weak_operations(), OPERATIONS);
+	assert_int_equal(find_needed(they_meet_later),
+	                 BIT(FENCE) | BIT(LEAVE) | BIT(BARRIER) | BIT(LOOK_INSIDE));
 }
 
 /* The exchange of `inside` and the look at the state do what the barrier did. */
@@ -246,7 +284,7 @@ TEST(they_do_not_meet_without_membarrier_either)
 	record_move();
 	looks = 4;
 	last = 4;
-	enum { GO_INSIDE = 5, LOOK_AT_STATE = 6, LEAVE = 9, LOOK_INSIDE = 14, OPERATIONS = 17 };
+	enum { GO_INSIDE = 6, LOOK_AT_STATE = 7, LEAVE = 10, LOOK_INSIDE = 15, OPERATIONS = 18 };
 	assert_int_equal(weak_operations(), OPERATIONS);
 	assert_int_equal(find_needed(they_meet),
 	                 BIT(GO_INSIDE) | BIT(LOOK_AT_STATE) | BIT(LEAVE) | BIT(LOOK_INSIDE));
@@ -269,7 +307,7 @@ TEST(work_sees_what_the_mover_left)
 	spill_gate_open();
 	weak_stop();
 	weak_start_with(&spill_gate_state, SPILL_GATE_CLOSED);
-	enum { LOOK_AT_STATE = 2, OPEN = 8, OPERATIONS = 9 };
+	enum { LOOK_AT_STATE = 3, OPEN = 9, OPERATIONS = 10 };
 	assert_int_equal(weak_operations(), OPERATIONS);
 	assert_int_equal(find_needed(sees_old_chunk), BIT(LOOK_AT_STATE) | BIT(OPEN));
 }

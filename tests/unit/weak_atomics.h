@@ -40,7 +40,6 @@
 #define atomic_compare_exchange_strong(at, expected, value) \
 	weak_exchange_if(at, sizeof(*(at)), expected, (uint64_t)(value), memory_order_seq_cst)
 #define atomic_compare_exchange_weak(at, expected, value) atomic_compare_exchange_strong(at, expected, value)
-/* It holds back the compiler only. */
-#define atomic_signal_fence(order) ((void)(order))
+#define atomic_signal_fence(order) weak_compiler_fence()
 
 #endif

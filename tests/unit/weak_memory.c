@@ -8,7 +8,7 @@
 #define NOBODY 2
 
 /* A read-modify-write is two operations: LDAXR and STLXR, with nothing of others between. */
-enum kind { LOAD, STORE, LOAD_FOR_STORE, STORE_IF_ALONE, BARRIER_OF_ALL, NOTHING };
+enum kind { LOAD, STORE, LOAD_FOR_STORE, STORE_IF_ALONE, BARRIER_OF_ALL, COMPILER_FENCE, NOTHING };
 
 struct operation {
 	enum kind kind;
@@ -180,6 +180,11 @@ void weak_barrier_of_all(void)
 	record(BARRIER_OF_ALL, NULL, 0, memory_order_seq_cst);
 }
 
+void weak_compiler_fence(void)
+{
+	record(COMPILER_FENCE, NULL, 0, memory_order_seq_cst);
+}
+
 /* -- weakening --------------------------------------------------------------------------------- */
 
 unsigned weak_operations(void)
@@ -195,7 +200,7 @@ bool weak_weaken(unsigned operation)
 	if (weakened->order == memory_order_relaxed)
 		return false;
 	weakened->order = memory_order_relaxed;
-	if (weakened->kind == BARRIER_OF_ALL)
+	if (weakened->kind == BARRIER_OF_ALL || weakened->kind == COMPILER_FENCE)
 		weakened->kind = NOTHING;
 	return true;
 }
@@ -238,8 +243,8 @@ static bool is_ordered(const struct operation *first, const struct operation *se
 	if (first->kind == LOAD_FOR_STORE && second->kind == STORE_IF_ALONE && second == first + 1)
 		return true;
 	/* Of one location, only a load may come before a store: it gets the value of that store. */
-	return first->kind != NOTHING && second->kind != NOTHING && first->location == second->location &&
-	       !(is_store(first) && is_load(second));
+	return (is_load(first) || is_store(first)) && (is_load(second) || is_store(second)) &&
+	       first->location == second->location && !(is_store(first) && is_load(second));
 }
 
 static bool may_execute(const struct state *state, unsigned thread, unsigned index)
@@ -265,10 +270,19 @@ static const struct operation *pending_store(const struct state *state, unsigned
 	return NULL;
 }
 
-/* Has the thread done all of its operations up to some point, and none after it? */
-static bool is_at_a_point(uint32_t done)
+/*
+ * Has the thread done all of its operations up to some point, and none after it? Between fences the
+ * compiler may have put them in another order.
+ */
+static bool is_at_a_point(const struct program *program, uint32_t done)
 {
-	return (done & (done + 1)) == 0;
+	for (unsigned fence = 0; fence < program->count; fence++) {
+		uint32_t before = (1u << fence) - 1;
+		if (program->operations[fence].kind == COMPILER_FENCE && (done & before) != before &&
+		    done >> fence)
+			return false;
+	}
+	return true;
 }
 
 /* False: it cannot be executed now, or this execution is like another one. */
@@ -300,9 +314,10 @@ static bool execute(struct state *state, unsigned thread, unsigned index)
 		*owner = NOBODY;
 		break;
 	case BARRIER_OF_ALL:
-		if (!is_at_a_point(state->done[!thread]))
+		if (!is_at_a_point(&model.programs[!thread], state->done[!thread]))
 			return false;
 		break;
+	case COMPILER_FENCE:
 	case NOTHING:
 		break;
 	}

@@ -50,7 +50,11 @@ enum weak_change { WEAK_SET, WEAK_OR, WEAK_AND, WEAK_ADD };
 uint64_t weak_modify(volatile void *at, size_t size, enum weak_change change, uint64_t value,
                      memory_order order);
 bool weak_exchange_if(volatile void *at, size_t size, void *expected, uint64_t value, memory_order order);
-/* membarrier(2), PRIVATE_EXPEDITED. */
+/*
+ * membarrier(2), PRIVATE_EXPEDITED. It orders what the other thread does before and after some point of
+ * its instructions. Only a fence keeps the compiler from moving an operation past that point.
+ */
 void weak_barrier_of_all(void);
+void weak_compiler_fence(void);
 
 #endif
