@@ -4,6 +4,8 @@
  * ends with one. So each test of a function notices a lock that is not taken there, or not given
  * back, without a second thread that comes at the wrong time.
  */
+#include "unit.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +26,12 @@ static _Thread_local struct lock {
 	pthread_mutex_t *mutex; /* one of both */
 	pthread_rwlock_t *rwlock;
 } held[64];
-static _Thread_local unsigned count;
+static _Thread_local unsigned count, taken;
+
+unsigned locks_taken(void)
+{
+	return taken;
+}
 
 static _Noreturn void die(const char *what, size_t length)
 {
@@ -69,6 +76,7 @@ static int took(int result, struct lock lock)
 		if (count == sizeof(held) / sizeof(held[0]))
 			DIE("a thread holds too many locks");
 		held[count++] = lock;
+		taken++;
 	}
 	return result;
 }

@@ -128,6 +128,32 @@ static int nothing_left(void **state)
 	return spill_capture_any() ? -1 : 0;
 }
 
+static void *ask_number(void *numbers)
+{
+	uint64_t *number = numbers;
+	number[0] = spill_capture_thread();
+	number[1] = spill_capture_thread();
+	return NULL;
+}
+
+/* 0 is no thread's. The first test, because the second thread's number would be 0 if they were counted down. */
+TEST(each_thread_has_a_number_of_its_own)
+{
+	uint64_t numbers[4][2];
+	pthread_t thread;
+	ask_number(numbers[0]);
+	for (unsigned i = 1; i < 4; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, ask_number, numbers[i]), 0);
+		pthread_join(thread, NULL);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_not_equal(numbers[i][0], 0);
+		assert_int_equal(numbers[i][0], numbers[i][1]);
+		for (unsigned j = 0; j < i; j++)
+			assert_int_not_equal(numbers[i][0], numbers[j][0]);
+	}
+}
+
 TEST(nothing_captures_and_nobody_is_asked)
 {
 	assert_false(spill_capture_any());

@@ -245,3 +245,42 @@ TEST(what_is_pinned_is_used_again)
 	spill_deferred_drop(&fake_vendor_backend, -1);
 	nothing_is_held();
 }
+
+/* A poll looks at each that waits once, so what waits no more must not count. */
+static void expect_one_look(void)
+{
+	unsigned queries = fake_vendor.queries;
+	bool passed = false;
+	defer(40 * MIB, &passed, &context);
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(fake_vendor.queries, queries + 1);
+	passed = true;
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(fake_vendor.queries, queries + 2);
+	unsigned locks = locks_taken();
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(locks_taken(), locks);
+	assert_int_equal(fake_vendor.queries, queries + 2);
+}
+
+TEST(what_is_handed_on_waits_no_more)
+{
+	static int stream;
+	const struct spill_stream_order mine = {&stream, &context};
+	bool passed = false;
+	struct spill_placement *placement = defer_reusable(&passed, mine);
+	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &mine), placement);
+	expect_one_look();
+	spill_placement_release(placement, false);
+	nothing_is_held();
+}
+
+TEST(in_a_child_nothing_waits)
+{
+	bool passed = false;
+	defer(40 * MIB, &passed, &context);
+	spill_fork_lock_take(&spill_deferred_fork_lock);
+	spill_fork_lock_release(&spill_deferred_fork_lock, true);
+	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).host, 0);
+	expect_one_look();
+}

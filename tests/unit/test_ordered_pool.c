@@ -845,6 +845,9 @@ TEST(records_of_ended_pools_are_used_again)
 		    spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[OTHER_POOL]);
 		assert_false(spill_ordered_pool_is_closed(made));
 		assert_int_equal(spill_ordered_figures(made).most_reserved, 0);
+		assert_int_equal(spill_ordered_kept(made), 0);
+		spill_ordered_keep(made, SEGMENT);
+		assert_int_equal(spill_ordered_kept(made), SEGMENT);
 		give(grow(made, SEGMENT, &first), &first);
 		spill_ordered_pool_close(made);
 		spill_ordered_pool_ended(&fake_vendor_backend, &handles[OTHER_POOL]);

@@ -310,6 +310,37 @@ TEST(without_contexts_it_goes_by_device)
 	assert_int_equal(spill_peer_devices(&backend, 0, list), 0);
 }
 
+/* Every placement and every free asks for peers. */
+TEST(without_peers_it_costs_a_load)
+{
+	struct spill_placement *placement = spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_SPLIT);
+	const struct spill_context_end end = ended_now(&backend, 1, CONTEXT(1, 1));
+	unsigned before = locks_taken();
+	spill_peer_placed(placement);
+	spill_peer_wait(&backend, 0, CONTEXT(0, 1));
+	spill_peer_context_ended(&end);
+	assert_int_equal(locks_taken() - before, 0);
+	/* As soon as there is one, it is found; when it is gone, it costs no more. */
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 1), 0, 0);
+	before = locks_taken();
+	spill_peer_placed(placement);
+	assert_true(locks_taken() > before);
+	spill_peer_context_ended(ENDED(&backend, 1, CONTEXT(1, 1)));
+	before = locks_taken();
+	spill_peer_placed(placement);
+	assert_int_equal(locks_taken() - before, 0);
+	/* A child has none of its parent's. */
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	spill_fork_lock_take(&spill_peer_fork_lock);
+	spill_fork_lock_release(&spill_peer_fork_lock, true);
+	before = locks_taken();
+	spill_peer_placed(placement);
+	assert_int_equal(locks_taken() - before, 0);
+}
+
 #define MANY 200
 
 /* A kernel of the peer that touches what was left out would fault. */

@@ -22,6 +22,9 @@
 #define TEARDOWN NULL
 #endif
 
+/* How often this thread has taken a lock: a path that costs a load takes none (held_locks.c). */
+unsigned locks_taken(void);
+
 void add_unit_test(const struct CMUnitTest *test);
 int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown);
 
