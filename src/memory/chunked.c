@@ -418,6 +418,8 @@ static void forget_parent(void)
 	TAILQ_INIT(&movable);
 	atomic_store(&count, 0);
 	atomic_store(&host_bytes, 0);
+	for (unsigned device = 0; device <= SPILL_DEVICES; device++)
+		atomic_store(&device_bytes[device], 0);
 }
 
 const struct spill_fork_lock spill_chunked_fork_lock = {&lock, forget_parent};

@@ -292,6 +292,13 @@ TEST(the_one_that_is_exported_is_pinned)
 	assert_true(!first->pinned && second->pinned);
 	spill_chunked_pin_at(first->base.ptr);
 	assert_true(first->pinned);
+	struct spill_chunked *third = make(2 * CHUNK);
+	spill_chunked_enlist(third);
+	assert_int_equal(spill_chunked_on_device(0), third->range);
+	spill_chunked_pin(third);
+	assert_true(third->pinned);
+	assert_int_equal(spill_chunked_on_device(0), 0);
+	spill_placement_release(&third->base, false);
 	spill_placement_release(&first->base, false);
 	spill_placement_release(&second->base, false);
 	nothing_is_held();
@@ -514,4 +521,28 @@ TEST(who_holds_the_mover_is_not_cancelled)
 		assert_int_equal(cancel_state(), before[i % 2]);
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+}
+
+/* Also the bytes of devices that a process cannot use. */
+TEST(a_child_has_no_movable_memory)
+{
+	struct spill_chunked *made = make(3 * CHUNK);
+	spill_chunked_enlist(made);
+	move(made, 1);
+	assert_true(spill_chunked_any());
+	assert_int_equal(spill_chunked_on_host(), CHUNK);
+	assert_int_equal(spill_chunked_on_device(0), 2 * CHUNK);
+	spill_fork_lock_take(&spill_chunked_fork_lock);
+	spill_fork_lock_release(&spill_chunked_fork_lock, true);
+	assert_false(spill_chunked_any());
+	assert_null(spill_chunked_next(NULL));
+	assert_int_equal(spill_chunked_on_host(), 0);
+	assert_int_equal(spill_chunked_on_device(0), 0);
+	/* The parent's placement is left alone. What the child makes is counted from 0. */
+	made = make(2 * CHUNK);
+	spill_chunked_enlist(made);
+	assert_int_equal(spill_chunked_on_device(0), 2 * CHUNK);
+	spill_placement_release(&made->base, false);
+	assert_int_equal(spill_chunked_on_device(0), 0);
+	assert_false(spill_chunked_any());
 }

@@ -10,6 +10,7 @@
 #include "ended.h"
 #include "fake_libc.h"
 #include "ledger.h"
+#include "ledger_totals.h"
 
 static const struct spill_backend *const backend = (const void *)&backend;
 static struct spill_placement placement;
@@ -387,4 +388,72 @@ TEST(put_back_without_memory_it_is_found_all_the_same)
 	assert_true(spill_ledger_placed(0x20000, &copy));
 	assert_ptr_equal(spill_ledger_take(0x20000), taken);
 	spill_ledger_end(taken);
+}
+
+/* Every look at an address asks first for placed memory: where there is none it costs a load. */
+static void expect_locks_for_looks(bool some)
+{
+	struct spill_allocation copy;
+	unsigned seen = 0, before = locks_taken();
+	spill_ledger_placed(0x20000, &copy);
+	spill_ledger_each_placed(count_one, &seen);
+	assert_int_equal(locks_taken() - before, some ? 2 : 0);
+	assert_int_equal(seen, some);
+}
+
+TEST(looks_cost_a_load_where_nothing_is_placed)
+{
+	struct spill_allocation placed = plain(0x20000, 0x1000), device = plain(0x30000, 0x1000);
+	placed.placement = &placement;
+	expect_locks_for_looks(false);
+	assert_true(spill_ledger_add(&device));
+	expect_locks_for_looks(false);
+	assert_true(spill_ledger_add(&placed));
+	expect_locks_for_looks(true);
+	struct spill_allocation *taken = spill_ledger_take(0x20000);
+	expect_locks_for_looks(false);
+	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	spill_ledger_put_back(taken);
+	fake_libc_reset();
+	expect_locks_for_looks(true);
+	spill_ledger_end(spill_ledger_take(0x20000));
+	expect_locks_for_looks(false);
+	/* A child has nothing of its parent's. */
+	assert_true(spill_ledger_add(&placed));
+	spill_fork_lock_take(&spill_ledger_fork_lock);
+	spill_fork_lock_release(&spill_ledger_fork_lock, true);
+	expect_locks_for_looks(false);
+	assert_null(spill_ledger_take(0x20000));
+	assert_null(spill_ledger_take(0x30000));
+}
+
+/* Each takes the lock and gives it back (held_locks.c), and tells the same. */
+TEST(totals_are_told_in_several_ways)
+{
+	struct spill_totals totals, now;
+	struct spill_device_totals devices[2];
+	struct spill_allocation moves = plain(0x8000, 100);
+	uint64_t order = 0;
+	struct spill_level level;
+	moves.placement = &placement;
+	moves.device = 1;
+	assert_true(spill_ledger_add(&moves));
+	uint64_t before = spill_ledger_away_now();
+	assert_true(spill_ledger_moved(0x8000, moves.seq, &(struct spill_bytes){.host = 60, .device = 40},
+	                               &order, &level));
+	assert_int_equal(spill_ledger_away_now(), before + 60);
+	spill_ledger_totals(&totals);
+	assert_true(spill_ledger_totals_now(&now));
+	assert_memory_equal(&now, &totals, sizeof(now));
+	spill_ledger_count_oom(1);
+	spill_ledger_in_place(1, &(struct spill_in_place){.bytes = 30, .us = 20, .most_us = 10});
+	assert_true(spill_ledger_totals_now(&now));
+	assert_int_equal(now.ooms, totals.ooms + 1);
+	assert_int_equal(now.away.in_place.bytes, 30);
+	assert_true(spill_ledger_device_totals_now(devices, 2));
+	assert_int_equal(devices[1].totals.live.host, 60);
+	assert_int_equal(devices[1].totals.away.in_place.us, 20);
+	assert_int_equal(devices[0].totals.away.in_place.us, 0);
+	spill_ledger_end(spill_ledger_take(0x8000));
+	assert_int_equal(spill_ledger_away_now(), before);
 }

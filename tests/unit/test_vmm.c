@@ -263,6 +263,9 @@ TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 	assert_false(spill_vmm_spilled_at(at, &range));
 	good(program_release(first));
 	good(program_unmap(at + 64 * MIB, 60 * MIB));
+	unsigned locks = locks_taken();
+	assert_false(spill_vmm_spilled_at(at, &range));
+	assert_int_equal(locks_taken(), locks); /* nothing spilled is mapped, and that costs a load */
 	/* There is room again. */
 	handle = made(8 * MIB);
 	assert_int_equal(fake_vendor.device, 8 * MIB);
@@ -490,8 +493,9 @@ static bool begins_empty(void)
 	            program_map(at, 8 * MIB, handle) == 0 && spill_vmm_spilled_at(at, &range);
 	spill_fork_lock_take(&spill_vmm_fork_lock);
 	spill_fork_lock_release(&spill_vmm_fork_lock, true);
-	return good && !spill_vmm_spilled_at(at, &range) && !spill_vmm_spilled(handle, NULL) &&
-	       !spill_vmm_releasing(first);
+	unsigned locks = locks_taken();
+	good = good && !spill_vmm_spilled_at(at, &range) && locks_taken() == locks;
+	return good && !spill_vmm_spilled(handle, NULL) && !spill_vmm_releasing(first);
 }
 
 TEST(a_forked_child_begins_empty)
