@@ -4,7 +4,7 @@ usage: mutants.py TREE FOLDER [--seed N] [--minutes N] [--without-storms] [--mos
 TREE: the project. FOLDER: for a copy of it and its builds, which are used again. FILE: take lines of these only. KIND: of mutate.py.
 A change is valid if it compiles without a warning, changes the machine code, and is not in equivalent.txt. Only tests that may run
 the line are run, the quickest first (coverage.py). --most: for each change, no more tests than take so long together on the unchanged
-product. A change that none of these notices meets the others that run the line. --longest: no test that takes longer than this.
+product. A change that none of these notices meets the others that run the line, and then sanitizers. --longest: no test that takes longer than this.
 Seconds are a processor's, so they do not depend on what else the machine does. --without-storms: those under sanitizers take minutes,
 and are what notices a lock that is neither taken nor given back. It uses the processors that it may run on (taskset). Exit status 1
 if fewer than 95 % of the valid ones were noticed.
@@ -25,6 +25,7 @@ import equivalent
 import mutate
 import runner
 from coverage import PRODUCT, Coverage
+from sanitized import Sanitized
 from tree import Tree, suite
 
 SHARE = 95  # percent
@@ -44,7 +45,7 @@ def portions(tests):
 
 class Mutants:
     def __init__(self, tree, with_storms, most, longest):
-        self.tree, self.most, self.longest = tree, most, longest
+        self.tree, self.most, self.longest, self.sanitized = tree, most, longest, Sanitized(tree)
         # The simulator's own tests run nothing of the product.
         tree.tests = [test for test in tree.tests if suite(test) != "sim"]
         tests = [test for test in tree.tests if suite(test) != "storm"]
@@ -140,7 +141,10 @@ class Mutants:
             for more in (storms, others) if kind in SPECIAL else (others, storms):
                 test = test or self.noticed(more)
             test = test or self.noticed(children, rebuilt=True) or self.noticed(late)
-            return test["name"] if test else ""
+            if test:
+                return test["name"]
+            found = self.sanitized.first_to_fail([test["name"] for test in quick + others + late], self.limits, lambda: tree.restore(name))
+            return f"{found}, with sanitizers" if found else ""
         finally:
             tree.restore(name)
 

@@ -33,6 +33,7 @@ class Runner:
         with self.lock:
             self.running.discard(process)
             end(process)
+            process.wait()
             return self.ended or status in (0, SKIPPED)
 
     def stop(self):
