@@ -53,6 +53,10 @@ class Wrappers(Case):
                     code = f"import ctypes; getattr(ctypes.CDLL(None), '{name}')({arguments})"
                     done = self.run_program(["python3", "-c", code], LD_PRELOAD=orders("ends")["behind"], SPILL=switch)
                     self.assertEqual((done.returncode, done.stdout.splitlines()[:1]), (status, [name]), done.stderr)
+                # A constructor behind libspill runs before libspill's own.
+                with self.subTest(name, SPILL=switch, at_start=True):
+                    done = self.run_program(["/bin/true"], LD_PRELOAD=orders("ends")["behind"], SPILL=switch, END_AT_START=name)
+                    self.assertEqual((done.returncode, done.stdout.splitlines()[:1]), (status, [name]), done.stderr)
 
     def test_off(self):
         alone = {way: self.alone(way) for way in WAYS}
