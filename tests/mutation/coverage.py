@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import subprocess
 
 PRODUCT = ("src/", "policy/", "shim/")
@@ -47,7 +48,7 @@ def script_of(test, source):
     """The sum of a test's script, if it is one. A script that has changed may run other lines."""
     words = [os.path.realpath(word) for word in test.get("cmd", ())[1:]]
     scripts = [word for word in words if word.startswith(f"{source}/") and os.path.isfile(word)]
-    return "".join(hashlib.sha256(open(script, "rb").read()).hexdigest() for script in scripts)
+    return "".join(sum_of(pathlib.Path(script)) for script in scripts)
 
 
 class Coverage:
@@ -57,7 +58,7 @@ class Coverage:
         """What is known is kept in the build."""
         self.source, self.build, self.kept = source, build, build / "coverage.json"
         known = json.loads(self.kept.read_text(encoding="utf-8")) if self.kept.exists() else {"tests": {}, "sums": {}, "counted": {}}
-        self.tests, self.sums, self.counted = known["tests"], known["sums"], known["counted"]
+        self.tests, self.sums, self.counted, self.reached = known["tests"], known["sums"], known["counted"], None
 
     def measure(self, tests, run):
         """run(test): what it took ("seconds" and more), or None if it failed."""
@@ -67,18 +68,26 @@ class Coverage:
             self.tests[test["name"]] = {"took": took, "lines": lines_run(self.build, self.source), "script": script_of(test, self.source)}
         for name in {name for test in self.tests.values() for name in test["lines"]}:
             self.sums.setdefault(name, sum_of(self.source / name))
-        self.counted = lines_counted(self.build, self.source)
+        self.counted, self.reached = lines_counted(self.build, self.source), None
         self.kept.write_text(json.dumps({"tests": self.tests, "sums": self.sums, "counted": self.counted}), encoding="utf-8")
 
     def is_known(self, test):
         known = self.tests.get(test["name"])
         return known is not None and known["script"] == script_of(test, self.source)
 
+    def is_reached(self, name, line):
+        """By any test."""
+        if self.reached is None:
+            self.reached = {(name, line) for test in self.tests.values() for name, lines in test["lines"].items() for line in lines}
+        return (name, line) in self.reached
+
     def runs(self, test, name, line):
-        """None: not known, as in a file that has changed since. A line that is not counted runs with any of its file.
-        pre: the file is as in the project"""
+        """None: not known, as in a file that has changed since. A line that is not counted runs with any of its file. One that no test
+        runs may do so in a process that notes nothing, with any of its file. pre: the file is as in the project"""
         known = self.tests[test]
         if known["took"] is None or not known["lines"] or self.sums.get(name) != sum_of(self.source / name):
             return None
         ran = known["lines"].get(name, ())
-        return line in ran if line in self.counted.get(name, ()) else bool(ran)
+        if line not in self.counted.get(name, ()):
+            return bool(ran)
+        return line in ran if self.is_reached(name, line) else None if ran else False

@@ -1,7 +1,9 @@
 """Changes random lines of the product, one at a time, and looks whether a test fails. What no test notices is printed.
 
-usage: mutants.py TREE FOLDER [--seed N] [--minutes N] [--without-storms] [--most SECONDS] [--longest SECONDS] [--kinds KIND,…] [FILE…]
+usage: mutants.py TREE FOLDER [--seed N] [--skip N] [--minutes N] [--without-storms] [--most SECONDS] [--longest SECONDS]
+                  [--kinds KIND,…] [FILE…]
 TREE: the project. FOLDER: for a copy of it and its builds, which are used again. FILE: take lines of these only. KIND: of mutate.py.
+--skip: of the same sample, those that were judged before.
 A change is valid if it compiles without a warning, changes the machine code, and is not in equivalent.txt. Only tests that may run
 the line are run, the quickest first (coverage.py). --most: for each change, no more tests than take so long together on the unchanged
 product. A change that none of these notices meets the others that run the line, and then sanitizers. --longest: no test that takes longer than this.
@@ -168,6 +170,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--without-storms", action="store_true")
     parser.add_argument("--most", type=float, default=float("inf"))
     parser.add_argument("--longest", type=float, default=600)
@@ -184,10 +187,12 @@ def main():
     chance.shuffle(chosen)
     print(f"seed {given.seed}, {len(chosen)} lines that can be changed", flush=True)
     until, figures, survivors = time.monotonic() + 60 * given.minutes, collections.Counter(), []
-    for name, number in chosen:
+    for place, (name, number) in enumerate(chosen):
         if time.monotonic() > until:
             break
         kind, line = chance.choice(lines[name, number])
+        if place < given.skip:
+            continue
         old = (tree.top / name).read_text(encoding="utf-8").split("\n")[number - 1]
         began, used = time.monotonic(), runner.processor_seconds()
         reason = known.get((name, old.strip(), line.strip()))

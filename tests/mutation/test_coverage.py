@@ -47,10 +47,15 @@ class Lines(unittest.TestCase):
 
         known.measure([{"name": name} for name in seconds], run)
         again = coverage.Coverage(self.source, self.build)
-        for line, runs in (3, True), (4, False), (5, True), (6, True):
+        for line, runs in (3, True), (4, None), (5, True), (6, True):
             self.assertIs(again.runs("positive", "src/twice.c", line), runs)
             self.assertIsNone(again.runs("failing", "src/twice.c", line))
             self.assertIsNone(again.runs("silent", "src/twice.c", line))
+        known.measure([{"name": "negative"}], lambda test: self.run_test("negative") or {"seconds": 1})
+        again = coverage.Coverage(self.source, self.build)
+        self.assertIs(again.runs("positive", "src/twice.c", 4), False, "now a test is known to run it")
+        self.assertIs(again.runs("negative", "src/twice.c", 4), True)
+        self.assertIs(again.runs("negative", "src/twice.c", 5), False)
         (self.source / "src/twice.c").write_text("\n" + PRODUCT, encoding="utf-8")
         self.assertIsNone(again.runs("positive", "src/twice.c", 4), "the lines are other ones by now")
 
