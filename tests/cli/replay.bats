@@ -156,6 +156,10 @@ sums_of() {
 	run "$spill" replay a.jsonl -p p.conf --other 0
 	has_line "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (--other)"
 	has_not "moved out"
+	# What others have is known to the granule: small allocations share chunks of 2 MiB.
+	FREE=$((1 << 30)) run_of alloc:1:8192 alloc:2:1 alloc:3:1 alloc:4:1 oom:8192 >small.jsonl
+	query='.runs[0].devices | map(.other)'
+	[ "$(json small.jsonl)" = "[$(((7 << 30) - (4 << 20)))]" ]
 	# One that the host refused is refused again where the host is not known.
 	run_of alloc:1:8192 oom:9216:host.limit >b.jsonl
 	run "$spill" replay b.jsonl -p p.conf

@@ -91,7 +91,7 @@ static void before_take(struct lock lock)
 static void give_back(struct lock lock)
 {
 	unsigned place = place_of(lock);
-	if (place == count)
+	if (place == count || !is_held(place))
 		DIE("a thread gives back a lock that it does not hold");
 	forget(place);
 }

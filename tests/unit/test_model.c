@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "promote.h"
 #include "replay.h"
 #include "roll.h"
 
@@ -69,6 +70,28 @@ TEST(a_library_that_exports_gets_plain_memory)
 	assert_int_equal(ask(1, 8 * MIB).place, SPILL_PLACE_DEVICE);
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_int_equal(ask(2, 8 * MIB).place, SPILL_PLACE_MOVABLE);
+}
+
+/* As promote.c: memory that could not be wholly on the device is looked at by the clock. */
+TEST(what_is_made_on_the_host_may_come_back)
+{
+	struct cli_model_slot *device = &model.slots[0], *host = &model.slots[1];
+	device->held.device = 2 * MIB;
+	host->held = (struct spill_bytes){.device = 2 * MIB, .host = 4 * MIB};
+	model.now_us = 1000;
+	model.back_us = 5;
+	cli_model_enlist(&model, device, false);
+	assert_int_equal(model.back_us, 5);
+	assert_false(model.devices[0].changed);
+	cli_model_enlist(&model, host, false);
+	assert_int_equal(model.back_us, 1000 + SPILL_PROMOTE_LOOK_MS * 1000);
+	assert_true(model.devices[0].changed);
+	assert_int_equal(model.devices[0].movable, 4 * MIB);
+	assert_int_equal(model.devices[0].away, 4 * MIB);
+	cli_model_delist(&model, device);
+	cli_model_delist(&model, host);
+	assert_int_equal(model.devices[0].movable + model.devices[0].away, 0);
+	assert_int_equal(model.movable_count, 0);
 }
 
 /* Without anywhere else to go it is nothing but a sum: an oracle of three lines. */
