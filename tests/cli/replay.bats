@@ -108,6 +108,17 @@ sums_of() {
 	[ "$(json a.jsonl --vram 4GiB)" = '[true,2,4294967296,3221225472,4294967296,"none"]' ]
 }
 
+@test "ten callers are listed, and how many more there are" {
+	policy '[device]\nreserve = 0\n'
+	for more in 0 1 3; do
+		run_of $(for number in $(seq $((10 + more))); do echo "alloc:$number:$((1024 + number)):many.so+0x$number"; done) >a.jsonl
+		run "$spill" replay a.jsonl -p p.conf --vram 512MiB
+		table=$(sed -n '/ off device  by caller$/,/^$/p' <<<"$output")
+		[ "$(grep -c 'many.so' <<<"$table")" = 10 ]
+		[ "$(sed -nE 's/^ +([0-9]+) more, in --json$/\1/p' <<<"$table")" = "${more#0}" ]
+	done
+}
+
 @test "HIP: what does not fit is split from ROCm 7.2 on, and nothing moves" {
 	policy '[device]\nreserve = 0\n'
 	query='.runs[0].elsewhere.ways | map([.from, .to, .allocs])'

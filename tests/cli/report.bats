@@ -97,6 +97,19 @@ with_function() {
 	has "  to fit         nothing: 1 request of more than 16 times device 0 would fit nowhere"
 }
 
+@test "tables have ten rows, and say how many more there are" {
+	for more in 0 1 3; do
+		head -1 "$data/run.jsonl" >many.jsonl
+		for number in $(seq $((10 + more))); do
+			printf '{"v":1,"kind":"alloc","t":%d.0,"seq":%d,"order":%d,"tid":1,"dev":0,"api":"cudaMalloc","caller":"many.so+0x%x","bytes":%d,"ptr":"0x%x000000","place":"device","device_bytes":%d,"reason":"fits","rule":"default","us":1}\n' \
+				"$number" "$number" "$number" "$number" $((number << 20)) "$number" $((number << 20))
+		done >>many.jsonl
+		run "$spill" report many.jsonl
+		[ "$(sed -n '/ by caller$/,/^$/p' <<<"$output" | grep -c 'many.so')" = 10 ]
+		[ "$(sed -nE 's/^ +([0-9]+) more, in --json$/\1/p' <<<"$output")" = "${more#0}" ]
+	done
+}
+
 @test "an out of memory: sums by caller and place, the others on the device, by how much a limit was too small" {
 	local more='"ours":4294967296,"refusal":{"limit":1073741824,"held":1073741824,"asked":512,"room":4096}'
 	local groups='"callers":[{"caller":"liba.so+0x1","count":3,"device_bytes":1024,"host_bytes":2048,"managed_bytes":0}],"places":[{"place":"split","count":2,"device_bytes":1024,"host_bytes":0,"managed_bytes":0}]'

@@ -77,3 +77,16 @@ TEST(a_refusal_and_an_unknown_device_change_nothing)
 	assert_int_equal(spill_device_seen(-1).total, 0);
 	assert_int_equal(spill_device_seen(SPILL_DEVICES).total, 0);
 }
+
+TEST(a_child_remembers_nothing)
+{
+	spill_account_reset();
+	spill_account_device_add(0, 300);
+	driver.result = 0;
+	driver.free = 100;
+	driver.total = 1000;
+	assert_int_equal(ask(0), 0);
+	spill_device_memory_reset();
+	struct spill_seen seen = spill_device_seen(0);
+	assert_true(!seen.free && !seen.total && !seen.ours);
+}

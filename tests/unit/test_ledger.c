@@ -425,6 +425,13 @@ TEST(looks_cost_a_load_where_nothing_is_placed)
 	expect_locks_for_looks(false);
 	assert_null(spill_ledger_take(0x20000));
 	assert_null(spill_ledger_take(0x30000));
+	struct spill_allocation copy, first = plain(0x50000, 0x1000);
+	first.placement = &placement;
+	assert_true(spill_ledger_add(&first));
+	assert_int_equal(first.seq, 1);
+	assert_true(spill_ledger_placed(0x50000, &copy));
+	assert_false(spill_ledger_placed(0x20000, &copy));
+	spill_ledger_end(spill_ledger_take(0x50000));
 }
 
 /* Each takes the lock and gives it back (held_locks.c), and tells the same. */

@@ -403,6 +403,28 @@ static void wait_for(pid_t child)
 	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* Mappings of this process that are such a page. */
+static unsigned maps_of_pages(void)
+{
+	char line[512];
+	unsigned count = 0;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, "memfd:" SPILL_LIVE_PAGE_NAME) != NULL;
+	fclose(maps);
+	return count;
+}
+
+static uint64_t mapped_pages(void)
+{
+	char line[128] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+	CHECK(fd >= 0 && read(fd, line, sizeof(line) - 1) > 0);
+	close(fd);
+	return strtoull(line, NULL, 10);
+}
+
 /* As pthread_atfork has it done: the child has neither the page nor its descriptor, and makes its own. */
 CHILD_TEST(a_forked_child)
 {
@@ -410,8 +432,12 @@ CHILD_TEST(a_forked_child)
 	const struct spill_live_page *page = read_page();
 	pid_t child = fork();
 	if (child == 0) {
+		CHECK(maps_of_pages() == 1 + 1); /* the test's own look at it, too */
+		uint64_t before = mapped_pages(), whole = (sizeof(struct spill_live_page) + 4095) / 4096;
 		spill_live_page_fork_child();
 		CHECK(find() < 0);
+		CHECK(maps_of_pages() == 1);
+		CHECK(before - mapped_pages() == whole + 1); /* and what links the process to it */
 		spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "oom"});
 		open_page();
 		const struct spill_live_page *mine = read_page();

@@ -72,6 +72,42 @@ static int in_child(void)
 	           : 2;
 }
 
+/* The first, and then each that is four times as much: three in a process. */
+static unsigned lines_of_growth(void)
+{
+	char line[256];
+	struct spill_text text;
+	unsigned count = 0;
+	int usual = dup(STDERR_FILENO), heard = memfd_create("stderr", 0);
+	policy.log_stderr = SPILL_STDERR_FIRST;
+	dup2(heard, STDERR_FILENO);
+	spill_stderr_remember();
+	for (uint64_t away = 1 << 20; away <= (uint64_t)1 << 40; away *= 4)
+		if (spill_loud_line_begin(&text, line, sizeof(line), away, away, away))
+			spill_loud_line_end(&text, line);
+	dup2(usual, STDERR_FILENO);
+	ssize_t length = pread(heard, said, sizeof(said) - 1, 0);
+	said[length > 0 ? length : 0] = '\0';
+	close(heard);
+	close(usual);
+	for (const char *at = said; (at = strchr(at, '\n')); at++)
+		count++;
+	return count;
+}
+
+/* A child is a process of its own. */
+TEST(three_lines_in_each_process)
+{
+	spill_loud_line_reset();
+	assert_int_equal(lines_of_growth(), SPILL_LOUD_LINES);
+	assert_int_equal(lines_of_growth(), 0);
+	spill_loud_line_reset();
+	assert_int_equal(lines_of_growth(), SPILL_LOUD_LINES);
+	assert_non_null(strstr(said, "1.00 MiB of 1.00 MiB"));
+	assert_non_null(strstr(said, "now 4.00 MiB is off the card (1.00 MiB when last told)"));
+	spill_loud_line_reset();
+}
+
 TEST(the_first_of_a_process)
 {
 	int status = -1;

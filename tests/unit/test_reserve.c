@@ -412,3 +412,30 @@ TEST(loads_are_measured_now_and_then)
 	fake_clock.ns += MS;
 	assert_true(spill_reserve_load_begin(&vendor, 0, false).free);
 }
+
+/* What these tests begin with. */
+TEST(the_first_state)
+{
+	static const char pool;
+	vendor.loses_code = true;
+	assert_true(spill_reserve_begin(0));
+	assert_true(spill_reserve_has_begun() && spill_reserve_is_kept(0));
+	load(0, 100 * MIB, false);
+	free_bytes[0] = 40 * MIB;
+	assert_true(spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&pool, 18 * MIB, 100 * MIB}));
+	spill_reserve_keeper_reset();
+	assert_false(spill_reserve_has_begun());
+	assert_false(spill_reserve_is_kept(0));
+	assert_int_equal(spill_reserve_size(0), 64 * MIB);
+	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 100 * MIB);
+	/* Nor is the answer of a moment ago known, whether code is at risk. */
+	free_bytes[0] = SPILL_RESERVE_DEVICE;
+	assert_true(spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns));
+	vendor.loses_code = false;
+	assert_true(spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns));
+	spill_reserve_keeper_reset();
+	looks = 0;
+	load(0, 100 * MIB, false); /* nothing is watched */
+	assert_int_equal(looks, 0);
+	assert_false(spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns));
+}

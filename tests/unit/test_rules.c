@@ -190,6 +190,11 @@ TEST(growth_is_asked_without_being_told)
 		                 told.run); /* one request, told once */
 	}
 	assert_null(grown(5, 13).admission.applied);
+	/* A child has none of its parent's pools. */
+	assert_non_null(grown(5, 14).admission.applied);
+	spill_fork_lock_take(&spill_growth_state_fork_lock);
+	spill_fork_lock_release(&spill_growth_state_fork_lock, true);
+	assert_null(grown(5, 14).admission.applied);
 }
 
 /* -- caps -------------------------------------------------------------------------------------------------- */

@@ -57,6 +57,25 @@ static int clean(void **state)
 	return 0;
 }
 
+/* The level that the line behind a refused free tells, where no event had no line. */
+static struct spill_level level_behind_a_refused_free(void)
+{
+	struct spill_allocation later = own(0x3000, 1);
+	assert_true(spill_ledger_add(&(struct spill_allocation){
+	    .backend = backend, .ptr = 0x1000, .bytes = 100, .held = {.device = 100}}));
+	spill_ledger_put_back(spill_ledger_take(0x1000));
+	assert_true(spill_ledger_add(&later));
+	return later.level;
+}
+
+static struct spill_level level_without_sums;
+
+/* The first test: no event was summed yet. */
+TEST(without_sums_lines_tell_the_level)
+{
+	level_without_sums = level_behind_a_refused_free();
+}
+
 TEST(a_site_has_counts_and_bytes_since_the_last_time)
 {
 	struct spill_record_sum record;
@@ -233,6 +252,13 @@ TEST(sums_are_due_once_a_second)
 	end(0x1000);
 	spill_ledger_write_due_sums(9000000);
 	assert_false(spill_site_sums_take(&record));
+	/* The time of a child's log begins anew. */
+	spill_ledger_fork_lock.forget_parent();
+	add(summed(0x1000, 100));
+	end(0x1000);
+	spill_ledger_write_due_sums(5);
+	spill_ledger_write_due_sums(1000005);
+	assert_false(spill_site_sums_take(&record));
 }
 
 /* The child of a fork has none of its parent's memory, and begins with no sums. */
@@ -248,6 +274,36 @@ TEST(a_child_begins_with_nothing)
 	assert_true(spill_site_sums_take(&record));
 	assert_int_equal(record.allocs.count, 1);
 	assert_int_equal(record.peak, 20);
+}
+
+TEST(a_child_has_summed_nothing)
+{
+	add(summed(0x2000, 50));
+	end(0x2000);
+	spill_ledger_fork_lock.forget_parent();
+	struct spill_level level = level_behind_a_refused_free();
+	assert_memory_equal(&level, &level_without_sums, sizeof(level));
+}
+
+/* In a child no launch has told which memory it uses yet. */
+TEST(a_child_follows_nothing)
+{
+	struct spill_totals totals;
+	struct spill_allocation moved = own(0x1000, 100);
+	spill_ledger_in_place(0, &(struct spill_in_place){.bytes = 1});
+	spill_ledger_fork_lock.forget_parent();
+	moved.placement = &placement;
+	moved.place = SPILL_PLACE_MOVABLE;
+	assert_true(spill_ledger_add(&moved));
+	uint64_t order = 0;
+	struct spill_level level;
+	assert_true(
+	    spill_ledger_moved(0x1000, moved.seq, &(struct spill_bytes){.host = 100}, &order, &level));
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.away.in_place.followed, 0);
+	spill_ledger_in_place(0, &(struct spill_in_place){.bytes = 1});
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.away.in_place.followed, 100);
 }
 
 /* Numbers are of lines: sums have none until they are taken, so that no reader waits for them. */

@@ -89,6 +89,40 @@ TEST(a_pool_without_a_record_is_not_taken_for_another)
 	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &later), SPILL_PLACE_HOST);
 }
 
+/* The lost pool was the parent's. */
+TEST(a_child_has_lost_no_pool)
+{
+	static char lost, never_seen;
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	spill_vendor_pool_created(&fake_vendor_backend, &lost, SPILL_PLACE_HOST, 0);
+	spill_vendor_pool_created(&fake_vendor_backend, &never_seen, SPILL_PLACE_HOST, 0);
+	fake_libc_reset();
+	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
+	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &lost), SPILL_PLACE_DEVICE);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &never_seen), SPILL_PLACE_DEVICE);
+}
+
+/* Its parent's records serve its own pools, and nothing is charged to them. */
+TEST(a_child_has_no_pool)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
+	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true);
+	spill_account_reset();
+	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
+	assert_null(spill_vendor_pool_handle(pool));
+	spill_vendor_pool_created(&fake_vendor_backend, &theirs, SPILL_PLACE_DEVICE, 0);
+	struct spill_vendor_pool *own = their_pool();
+	assert_ptr_equal(own, pool);
+	assert_true(request(own, 20 * MIB, 100 * MIB));
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	give(own, 20 * MIB);
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
 /* In whole steps, by what the unused bytes lack. */
 TEST(a_pool_grows_in_steps)
 {
