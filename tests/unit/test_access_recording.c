@@ -189,8 +189,10 @@ CHILD_TEST(fork_begins_anew)
 	fake_clock_use(1000000);
 	pid_t child = fork();
 	if (!child) {
-		spill_access_recording_flush(); /* as in a vfork child, which is no fork to us */
+		snprintf(name, sizeof(name), "%d.rec", getppid());
+		CHECK(find_descriptor(in_folder(name)) > 2);
 		spill_access_recording_reset();
+		CHECK(find_descriptor(in_folder(name)) < 0);
 		CHECK(launch(2) == 1);
 		spill_access_recording_flush();
 		syscall_exit(0);
@@ -201,4 +203,24 @@ CHILD_TEST(fork_begins_anew)
 	check_file(in_folder(name), HEAD LAUNCH);
 	snprintf(name, sizeof(name), "%d.rec", getpid());
 	check_file(in_folder(name), HEAD LAUNCH "R 0\n");
+}
+
+/* No fork to us, and it shares the parent's memory: it must not write the parent's lines. */
+CHILD_TEST(a_vfork_child_writes_nothing)
+{
+	const char *path = in_folder("%p.rec");
+	char name[64];
+	int status;
+	begin(path);
+	CHECK(launch(2) == 1);
+	pid_t child = fork();
+	if (!child) {
+		spill_access_recording_flush();
+		syscall_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	snprintf(name, sizeof(name), "%d.rec", getpid());
+	check_file(in_folder(name), "");
+	spill_access_recording_flush();
+	check_file(in_folder(name), HEAD LAUNCH);
 }

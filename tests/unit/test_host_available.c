@@ -6,11 +6,14 @@
 #define TEARDOWN teardown
 #include "unit.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fake_libc.h"
 #include "host_available.h"
 #include "policy.h"
 
@@ -371,4 +374,57 @@ TEST(pressure_of_the_group)
 	assert_true(pressed());
 	file("/proc/self/cgroup", "0::/a\n");
 	assert_false(pressed());
+}
+
+/* -- this machine ------------------------------------------------------------------------------- */
+
+static sem_t entered, go;
+static __thread bool blocks;
+static _Atomic unsigned looks; /* for control groups */
+
+/* A thread stands still while it opens a file. Each search for control groups opens the list of mounts. */
+static bool stand_still(long arguments[6], long *result)
+{
+	looks += strstr((const char *)arguments[0], "mountinfo") != NULL;
+	if (blocks) {
+		blocks = false;
+		sem_post(&entered);
+		while (sem_wait(&go))
+			;
+	}
+	return false;
+}
+
+static void *look_slowly(void *unused)
+{
+	blocks = true;
+	spill_host_memory();
+	return unused;
+}
+
+static unsigned looks_of_a_call(void)
+{
+	unsigned before = looks;
+	spill_host_memory();
+	return looks - before;
+}
+
+/* A child whose parent's other thread was just looking: it looks once itself, and then knows. */
+TEST(a_fork_while_a_thread_looks)
+{
+	pthread_t thread;
+	assert_int_equal(sem_init(&entered, 0, 0) + sem_init(&go, 0, 0), 0);
+	fake_libc[FAKE_open64].hook = stand_still;
+	spill_host_memory();
+	assert_int_equal(looks_of_a_call(), 0);
+	assert_int_equal(pthread_create(&thread, NULL, look_slowly, NULL), 0);
+	while (sem_wait(&entered))
+		;
+	assert_true(looks_of_a_call() > 0); /* the thread has what is known */
+	spill_host_available_fork_child();
+	assert_true(looks_of_a_call() > 0);
+	assert_int_equal(looks_of_a_call(), 0);
+	sem_post(&go);
+	pthread_join(thread, NULL);
+	fake_libc_reset();
 }

@@ -27,6 +27,7 @@
 #include "host_share.h"
 #include "hash.h"
 #include "place.h"
+#include "fake_libc.h"
 #include "note.h"
 #include "record.h"
 #include "memory_limit.h"
@@ -280,6 +281,46 @@ TEST(a_fork_is_a_process_of_its_own)
 	close(answer[0]);
 	assert_true(waitpid(-1, NULL, 0) > 0);
 	assert_int_equal(others(), 0);
+}
+
+static sem_t entered, go;
+static __thread bool blocks;
+
+/* A thread stands still while it opens a file. */
+static bool stand_still(long arguments[6], long *result)
+{
+	if (blocks) {
+		blocks = false;
+		sem_post(&entered);
+		while (sem_wait(&go))
+			;
+	}
+	return false;
+}
+
+static void *join_slowly(void *unused)
+{
+	blocks = true;
+	others();
+	return unused;
+}
+
+/* While another thread of its parent joins: the child joins by itself. */
+TEST(a_fork_while_a_thread_joins)
+{
+	pthread_t thread;
+	assert_int_equal(sem_init(&entered, 0, 0) + sem_init(&go, 0, 0), 0);
+	fake_libc[FAKE_open64].hook = stand_still;
+	assert_int_equal(pthread_create(&thread, NULL, join_slowly, NULL), 0);
+	while (sem_wait(&entered))
+		;
+	struct other child = begin();
+	assert_int_equal(tell(&child, 4 * MIB), 0);
+	sem_post(&go);
+	pthread_join(thread, NULL);
+	fake_libc_reset();
+	assert_int_equal(others(), 4 * MIB);
+	end(&child, 0);
 }
 
 static int open_own(const char *suffix)
