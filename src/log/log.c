@@ -35,7 +35,10 @@ static _Atomic bool active;
 static _Atomic bool ending; /* no later call drains the queue: every line is written at once */
 static _Atomic uint64_t start_ns;
 
-/* Set while this thread holds the lock: its signal handler's abort() must not wait for it. */
+/*
+ * Set while this thread holds the lock: its signal handler's abort() must not wait for it. Cleared in
+ * the child of a handler that forks, where the lock is made anew, and free.
+ */
 static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned interrupting; /* lines of such handlers, which are lost */
 static __thread int thread_id __attribute__((tls_model("initial-exec")));
@@ -53,7 +56,15 @@ static bool lock_log(struct log_hold *hold)
 	hold->error = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
 	pthread_mutex_lock(&lock);
+	inside = true; /* also in a child of a handler that came before this thread had the lock */
 	return true;
+}
+
+/* A child of a handler that came later does not hold the lock. */
+static void give_lock_back(void)
+{
+	if (inside)
+		pthread_mutex_unlock(&lock);
 }
 
 static void unlock_log(struct log_hold *hold)
@@ -61,7 +72,7 @@ static void unlock_log(struct log_hold *hold)
 	uint64_t due = queue.used ? queue.first_us + SOON_US : UINT64_MAX;
 
 	atomic_store_explicit(&drain_due_us, due > retry_us ? due : retry_us, memory_order_relaxed);
-	pthread_mutex_unlock(&lock);
+	give_lock_back();
 	inside = false;
 	errno = hold->error;
 	pthread_setcancelstate(hold->cancel, NULL);
@@ -376,8 +387,9 @@ void spill_log_flush(void)
 	inside = true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold.cancel);
 	if (lock_soon()) {
+		inside = true; /* as in lock_log */
 		drain_queue(spill_log_now_us());
-		pthread_mutex_unlock(&lock);
+		give_lock_back();
 	}
 	inside = false;
 	errno = hold.error;

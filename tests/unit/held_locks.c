@@ -33,6 +33,21 @@ unsigned locks_taken(void)
 	return taken;
 }
 
+static _Thread_local void (*waiting_handler)(void);
+
+void before_next_lock(void (*handler)(void))
+{
+	waiting_handler = handler;
+}
+
+static void let_handler_come(void)
+{
+	void (*handler)(void) = waiting_handler;
+	waiting_handler = NULL;
+	if (handler)
+		handler();
+}
+
 static _Noreturn void die(const char *what, size_t length)
 {
 	(void)!write(STDERR_FILENO, what, length);
@@ -98,12 +113,14 @@ static void give_back(struct lock lock)
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
+	let_handler_come();
 	before_take((struct lock){.mutex = mutex});
 	return took(__real_pthread_mutex_lock(mutex), (struct lock){.mutex = mutex});
 }
 
 int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
+	let_handler_come();
 	return took(__real_pthread_mutex_trylock(mutex), (struct lock){.mutex = mutex});
 }
 

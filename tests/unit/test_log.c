@@ -385,6 +385,7 @@ static void forked_child(const char *parents)
 
 	spill_log_fork_child();
 	CHECK(!spill_log_active() && find_descriptor(parents) < 0);
+	CHECK(spill_log_tid() == gettid());
 	write_note(1, 1, SPILL_LOG_NOW); /* not open yet: goes nowhere */
 	open_log_at(in_folder("fork-%p"));
 	write_note(1, 2, SPILL_LOG_NOW);
@@ -393,6 +394,8 @@ static void forked_child(const char *parents)
 	struct lines lines = read_lines(in_folder(own));
 	CHECK(lines.count == 2 && count_lines(&lines, "kind", "start") == 1 &&
 	      count_lines(&lines, "text", "2") == 1);
+	write_note(1, 3, SPILL_LOG_SOON); /* its parent was ending, it is not */
+	CHECK(notes_in(in_folder(own)) == 1);
 	syscall_exit(0);
 }
 
@@ -407,6 +410,8 @@ CHILD_TEST(a_forked_child_has_its_own)
 	snprintf(name, sizeof(name), "fork-%d", getpid());
 	strcpy(path, in_folder(name));
 	write_note(0, 1, SPILL_LOG_SOON);
+	CHECK(spill_log_tid() == gettid());
+	spill_log_at_exit();
 	spill_log_fork_prepare();
 	pid = fork();
 	if (pid == 0)
@@ -416,6 +421,46 @@ CHILD_TEST(a_forked_child_has_its_own)
 	write_note(0, 2, SPILL_LOG_NOW);
 	lines = read_lines(path);
 	CHECK(lines.count == 3 && count_lines(&lines, "text", "1") == 1);
+}
+
+static bool forked;
+
+static void fork_in_handler(void)
+{
+	forked = true;
+	spill_log_fork_prepare();
+	spill_log_fork_child();
+}
+
+static uint64_t fork_within(void)
+{
+	if (!forked)
+		fork_in_handler();
+	return fake_clock.ns;
+}
+
+/* A signal handler forks while its thread writes a line, or waits for the lock. The child goes on behind that. */
+CHILD_TEST(a_child_of_a_fork_within_the_log)
+{
+	static const struct spill_clock clock = {.now = fork_within};
+	open_log_at(in_folder("within"));
+	for (unsigned call = 0; call < 4; call++) {
+		forked = false;
+		if (call / 2)
+			before_next_lock(fork_in_handler);
+		else
+			spill_clock_use(&clock);
+		if (call % 2)
+			spill_log_flush();
+		else
+			write_note(0, 1, SPILL_LOG_NOW);
+		CHECK(forked && !spill_log_active());
+		fake_clock_use(0);
+		open_log_at(in_folder(call == 3 ? "child" : "within"));
+	}
+	write_note(0, 2, SPILL_LOG_NOW);
+	struct lines lines = read_lines(in_folder("child"));
+	CHECK(lines.count == 2 && count_lines(&lines, "text", "2") == 1);
 }
 
 /* fork without libc: no atfork handler runs in the child. */

@@ -7,6 +7,7 @@
 #include "logtest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -232,6 +233,50 @@ CHILD_TEST(the_end_of_a_vfork_child_is_not_ours)
 	fake_clock.ns += SECOND;
 	allocate(1);
 	CHECK(allocations() == 1);
+}
+
+static void become_a_child(void)
+{
+	spill_fork_lock_take(&spill_metrics_fork_lock);
+	spill_fork_lock_release(&spill_metrics_fork_lock, true);
+}
+
+/* Its parent had a thread, which the child has not: it starts its own, for its own file. */
+CHILD_TEST(a_child_begins_anew)
+{
+	thread_starts = true;
+	open_metrics();
+	allocate(1);
+	CHECK(threads_wanted == 1 && allocations() == -1);
+	become_a_child();
+	fake_clock.ns += SECOND;
+	allocate(2);
+	CHECK(threads_wanted == 1); /* nothing is to be told before the child begins */
+	CHECK(atomic_load(&spill_metrics_state) == SPILL_METRICS_OFF);
+	open_metrics();
+	CHECK(threads_wanted == 2);
+}
+
+/* Each process says once that its file cannot be written. */
+CHILD_TEST(a_child_says_itself_what_is_wrong)
+{
+	char said[1024] = "";
+	int heard = open(in_folder("stderr"), O_RDWR | O_CREAT | O_APPEND, 0600);
+	CHECK(dup2(heard, STDERR_FILENO) == STDERR_FILENO);
+	spill_stderr_remember();
+	for (unsigned process = 1; process <= 2; process++) {
+		const char *at = said;
+		unsigned lines = 0;
+		for (unsigned file = 0; file < 2; file++)
+			open_metrics_at("none/x.prom");
+		CHECK(pread(heard, said, sizeof(said) - 1, 0) > 0);
+		while ((at = strchr(at, '\n'))) {
+			at++;
+			lines++;
+		}
+		CHECK(lines == process);
+		become_a_child();
+	}
 }
 
 CHILD_TEST(a_signal_handler_may_fork_while_the_file_begins)

@@ -25,6 +25,9 @@
 /* How often this thread has taken a lock: a path that costs a load takes none (held_locks.c). */
 unsigned locks_taken(void);
 
+/* Called once, just before this thread takes a mutex: what a signal handler does that comes then. */
+void before_next_lock(void (*handler)(void));
+
 void add_unit_test(const struct CMUnitTest *test);
 int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown);
 
