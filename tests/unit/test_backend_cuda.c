@@ -13,6 +13,7 @@
 #include "context_end.h"
 #include "backend.h"
 #include "backend_cuda.h"
+#include "mempolicy.h"
 #include "numa.h"
 
 static CUdevice advised_device;
@@ -228,6 +229,46 @@ TEST(host_memory_is_on_the_node_that_is_named)
 	spill_cuda.cuMemAdvise = old_advise;
 	assert_int_equal(spill_backend_cuda.memory->advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
 	assert_int_equal(advised_device, CU_DEVICE_CPU);
+	spill_numa_use("", SPILL_NODE_NEAREST);
+}
+
+static int mode_within;
+static unsigned long nodes_within;
+static CUresult host_answer;
+
+static CUresult host_alloc(void **host, size_t bytes, unsigned int flags)
+{
+	mode_within = mempolicy_now(&nodes_within);
+	*host = &host_answer;
+	return host_answer;
+}
+
+static CUresult device_pointer(CUdeviceptr *pointer, void *host, unsigned int flags)
+{
+	*pointer = (CUdeviceptr)(uintptr_t)host;
+	return CUDA_SUCCESS;
+}
+
+/* Of the thread, during the call only, whether it succeeds or not. */
+TEST(pinned_memory_is_on_the_node_that_is_named)
+{
+	unsigned long nodes;
+	uint64_t ptr;
+	void *host;
+	int usual = mempolicy_now(&nodes);
+	if (usual < 0)
+		skip();
+	spill_cuda.cuMemHostAlloc = host_alloc;
+	spill_cuda.cuMemHostGetDevicePointer_v2 = device_pointer;
+	for (unsigned i = 0; i < 4; i++) {
+		bool named = i % 2;
+		host_answer = i / 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+		assert_true(spill_numa_use("/nonexistent", named ? 0 : SPILL_NODE_NEAREST));
+		assert_int_equal(spill_backend_cuda.memory->host_alloc(4096, &ptr, &host), host_answer);
+		assert_int_equal(mode_within, named ? MPOL_PREFERRED : usual);
+		assert_true(!named || nodes_within == 1);
+		assert_int_equal(mempolicy_now(&nodes), usual);
+	}
 	spill_numa_use("", SPILL_NODE_NEAREST);
 }
 

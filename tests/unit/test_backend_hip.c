@@ -11,6 +11,8 @@
 #include "abi/hip.h"
 #include "backend.h"
 #include "backend_hip.h"
+#include "mempolicy.h"
+#include "numa.h"
 
 #define UNIT 65536
 #define LOCATION_HOST 2
@@ -366,4 +368,47 @@ TEST(the_figures_of_a_pool)
 	pool_used_bytes = 6 * UNIT;
 	assert_int_equal(pools->unused(&version, &bytes), hipSuccess);
 	assert_int_equal(bytes, 0);
+}
+
+static int mode_within;
+static unsigned long nodes_within;
+static hipError_t host_answer;
+static unsigned flags_within;
+
+static hipError_t host_malloc(void **host, size_t bytes, unsigned int flags)
+{
+	mode_within = mempolicy_now(&nodes_within);
+	flags_within = flags;
+	*host = &host_answer;
+	return host_answer;
+}
+
+static hipError_t device_pointer(void **pointer, void *host, unsigned int flags)
+{
+	*pointer = host;
+	return hipSuccess;
+}
+
+/* Of the thread, during the call only, whether it succeeds or not. The flag tells the vendor to heed it. */
+TEST(host_memory_is_made_on_the_node_that_is_named)
+{
+	unsigned long nodes;
+	uint64_t ptr;
+	void *host;
+	int usual = mempolicy_now(&nodes);
+	if (usual < 0)
+		skip();
+	spill_hip.hipHostMalloc = host_malloc;
+	spill_hip.hipHostGetDevicePointer = device_pointer;
+	for (unsigned i = 0; i < 4; i++) {
+		bool named = i % 2;
+		host_answer = i / 2 ? hipErrorOutOfMemory : hipSuccess;
+		assert_true(spill_numa_use("/nonexistent", named ? 0 : SPILL_NODE_NEAREST));
+		assert_int_equal(spill_backend_hip.memory->host_alloc(4096, &ptr, &host), host_answer);
+		assert_int_equal(mode_within, named ? MPOL_PREFERRED : usual);
+		assert_true(!named || nodes_within == 1);
+		assert_int_equal(!!(flags_within & hipHostMallocNumaUser), named);
+		assert_int_equal(mempolicy_now(&nodes), usual);
+	}
+	spill_numa_use("", SPILL_NODE_NEAREST);
 }
