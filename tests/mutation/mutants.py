@@ -1,15 +1,15 @@
 """Changes random lines of the product, one at a time, and looks whether a test fails. What no test notices is printed.
 
-usage: mutants.py TREE FOLDER [--seed N] [--skip N] [--minutes N] [--without-storms] [--most SECONDS] [--longest SECONDS]
-                  [--kinds KIND,…] [FILE…]
+usage: mutants.py TREE FOLDER [--seed N] [--skip N] [--minutes N] [--without-storms] [--most SECONDS] [--again SECONDS]
+                  [--longest SECONDS] [--kinds KIND,…] [FILE…]
 TREE: the project. FOLDER: for a copy of it and its builds, which are used again. FILE: take lines of these only. KIND: of mutate.py.
 --skip: of the same sample, those that were judged before.
 A change is valid if it compiles without a warning, changes the machine code, and is not in equivalent.txt. Only tests that may run
 the line are run, the quickest first (coverage.py). --most: for each change, no more tests than take so long together on the unchanged
-product. A change that none of these notices meets the others that run the line, and then sanitizers. --longest: no test that takes longer than this.
-Seconds are a processor's, so they do not depend on what else the machine does. --without-storms: those under sanitizers take minutes,
-and are what notices a lock that is neither taken nor given back. It uses the processors that it may run on (taskset). Exit status 1
-if fewer than 95 % of the valid ones were noticed.
+product. A change that none of these notices meets others that run the line, for --again SECONDS (all), and then sanitizers.
+--longest: no test that takes longer than this. Seconds are a processor's, so they do not depend on what else the machine does.
+--without-storms: those under sanitizers take minutes, and are what notices a lock that is neither taken nor given back. It uses the
+processors that it may run on (taskset). Exit status 1 if fewer than 95 % of the valid ones were noticed.
 """
 import argparse
 import collections
@@ -46,8 +46,8 @@ def portions(tests):
 
 
 class Mutants:
-    def __init__(self, tree, with_storms, most, longest):
-        self.tree, self.most, self.longest, self.sanitized = tree, most, longest, Sanitized(tree)
+    def __init__(self, tree, with_storms, most, again, longest):
+        self.tree, self.most, self.again, self.longest, self.sanitized = tree, most, again, longest, Sanitized(tree)
         # The simulator's own tests run nothing of the product.
         tree.tests = [test for test in tree.tests if suite(test) != "sim"]
         tests = [test for test in tree.tests if suite(test) != "storm"]
@@ -102,11 +102,12 @@ class Mutants:
         tests = [test for test in self.tree.tests if runs.get(test["name"], False) is not False or test["name"] in runs and suite(test) == "unit"]
         tests.sort(key=lambda test: (-1 if runs[test["name"]] else runs[test["name"]] is False, self.seconds[test["name"]]))
         sums = itertools.accumulate(self.seconds[test["name"]] for test in tests)
-        lists = [], [], [], []
+        lists, left = ([], [], [], []), self.again
         for test, seconds in zip(tests, sums):
             if seconds <= self.most:
                 lists[2 if runs[test["name"]] is False else suite(test) != "unit"].append(test)
-            elif runs[test["name"]]:
+            elif runs[test["name"]] and self.seconds[test["name"]] <= left:
+                left -= self.seconds[test["name"]]
                 lists[3].append(test)
         return lists
 
@@ -173,6 +174,7 @@ def main():
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--without-storms", action="store_true")
     parser.add_argument("--most", type=float, default=float("inf"))
+    parser.add_argument("--again", type=float, default=float("inf"))
     parser.add_argument("--longest", type=float, default=600)
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
     parser.add_argument("files", nargs="*")
@@ -180,7 +182,7 @@ def main():
     # Debian's python3 before any other, as in scripts/test: it has the modules that tests need.
     os.environ["PATH"] = f"/usr/bin:{os.environ['PATH']}"
     tree = Tree(given.tree.resolve(), given.folder.resolve())
-    mutants = Mutants(tree, not given.without_storms, given.most, given.longest)
+    mutants = Mutants(tree, not given.without_storms, given.most, given.again, given.longest)
     lines, known = candidates(tree, given.files, given.kinds), equivalent.read()
     chosen = sorted(lines)
     chance = random.Random(given.seed)
