@@ -33,6 +33,7 @@ from tree import Tree, suite
 SHARE = 95  # percent
 FREES = re.compile(r"^\s*(\w+_)?free\(")  # the command ends soon: what it leaves behind is scripts/check asan's to find
 SPECIAL = ("lock", "atomic", "order")  # only storms notice many of these
+QUICK = 1  # seconds of a static test that every change may meet
 # What a test gets of the clock's time: a machine can be many times as busy as when the tests were measured.
 LEAST_LIMIT, LIMIT = 120, 20
 
@@ -55,10 +56,12 @@ class Mutants:
         took = self.measure(tree.tests if with_storms else tests)
         self.seconds = {name: test["seconds"] for name, test in took.items() if test["seconds"] <= longest}
         self.limits = {name: LEAST_LIMIT + LIMIT * test["clock"] for name, test in took.items()}
-        tree.tests = [test for test in tree.tests if test["name"] in self.seconds and not self.is_of_texts(test)]
+        tests = [test for test in tree.tests if test["name"] in self.seconds]
+        tree.tests = [test for test in tests if not self.is_of_texts(test)]
+        self.texts = [test for test in tests if self.is_of_texts(test) and self.seconds[test["name"]] <= QUICK]
 
     def is_of_texts(self, test):
-        """A static test in which nothing of the product ran looks at tables and documents."""
+        """A static test in which nothing of the product ran looks at tables, documents and sources."""
         known = self.coverage.tests.get(test["name"])
         return suite(test) == "static" and known and known["took"] is not None and not known["lines"]
 
@@ -143,7 +146,7 @@ class Mutants:
             storms = [test for test in tree.tests if suite(test) == "storm"]
             for more in (storms, others) if kind in SPECIAL else (others, storms):
                 test = test or self.noticed(more)
-            test = test or self.noticed(children, rebuilt=True) or self.noticed(late)
+            test = test or self.noticed(children, rebuilt=True) or self.noticed(self.texts) or self.noticed(late)
             if test:
                 return test["name"]
             found = self.sanitized.first_to_fail([test["name"] for test in quick + others + late], self.limits, lambda: tree.restore(name))
