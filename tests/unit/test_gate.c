@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHILD_SECONDS 20
+#define CHILD_SECONDS 120
 #include "childtest.h"
 #include "clock.h"
 #include "fake_libc.h"
@@ -290,6 +290,10 @@ CHILD_TEST(fork_in_the_middle)
 		CHECK(spill_gate_close(0)); /* and nobody else */
 		CHECK(is_bare() || registrations == before + 1);
 		spill_gate_open();
+		/* The record of the thread that is not here serves the next one. */
+		before = fake_libc[FAKE_mmap64].calls;
+		CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
+		CHECK(fake_libc[FAKE_mmap64].calls == before);
 		CHECK(spill_gate_enter(spill_gate_self));
 		_exit(0);
 	}
@@ -299,6 +303,75 @@ CHILD_TEST(fork_in_the_middle)
 	CHECK(!spill_gate_close(soon()));
 	guest_leaves(&guest);
 	CHECK(spill_gate_close(0));
+}
+
+static sem_t has_closed, waits;
+
+static void *close_for_a_while(void *unused)
+{
+	spill_gate_join(COUNTERS);
+	CHECK(spill_gate_close(FOR_EVER));
+	sem_post(&has_closed);
+	sem_wait(&waits);
+	spill_gate_open();
+	return unused;
+}
+
+/* The gate is opened when somebody waits for that. */
+static bool tell_who_waits(long arguments[6], long *result)
+{
+	if (arguments[0] == SYS_futex && arguments[2] == FUTEX_WAIT_PRIVATE)
+		sem_post(&waits);
+	return kernel(arguments, result);
+}
+
+/* Its parent's thread had closed the gate. In the child another thread does, and it waits as all do. */
+CHILD_TEST(a_child_of_the_closer_waits)
+{
+	int status;
+	spill_gate_join(COUNTERS);
+	CHECK(spill_gate_close(FOR_EVER));
+	pid_t child = fork();
+	if (child == 0) {
+		spill_gate_fork_child();
+		sem_init(&has_closed, 0, 0);
+		sem_init(&waits, 0, 0);
+		fake_libc[FAKE_syscall].hook = tell_who_waits;
+		pthread_t closer = start(close_for_a_while, NULL);
+		sem_wait(&has_closed);
+		bool entered = spill_gate_enter(spill_gate_self);
+		sem_post(&waits);
+		CHECK(pthread_join(closer, NULL) == 0);
+		_exit(!entered);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	spill_gate_open();
+}
+
+static void *want_mover(void *unused)
+{
+	spill_mover_lock();
+	spill_mover_unlock();
+	return unused;
+}
+
+CHILD_TEST(in_a_child_nobody_wants_the_mover)
+{
+	int status;
+	spill_mover_lock();
+	pthread_t thread = start(want_mover, NULL);
+	while (!spill_mover_wanted())
+		;
+	pid_t child = fork();
+	if (child == 0) {
+		spill_mover_fork_child();
+		_exit(spill_mover_wanted());
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(spill_mover_wanted());
+	spill_mover_unlock();
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(!spill_mover_wanted());
 }
 
 CHILD_TEST(without_membarrier)

@@ -2,7 +2,7 @@
  * The page of counters: its contents, the users that can change it, and the conditions that prevent
  * it. Each case in a process of its own, which has no page yet.
  */
-#define CHILD_SECONDS 30
+#define CHILD_SECONDS 120
 #include "childtest.h"
 
 #include <dirent.h>
