@@ -570,6 +570,65 @@ TEST_WITH(a_primary_context_is_held_for_a_moment, setup_moving, NULL)
 	assert_false(contexts->primary(3, &context));
 }
 
+static int device_of_current;
+static CUresult retain_error, push_error;
+
+static CUresult current_device(CUdevice *device)
+{
+	*device = device_of_current;
+	return CUDA_SUCCESS;
+}
+
+static CUresult retain_or_not(CUcontext *context, CUdevice device)
+{
+	return retain_error ? retain_error : primary_retain(context, device);
+}
+
+static CUresult push_or_not(CUcontext context)
+{
+	return push_error ? push_error : push(context);
+}
+
+/* The context is kept, so it is known from then on. A driver that refuses leaves nothing behind. */
+TEST_WITH(a_missing_primary_context_is_made_and_entered, setup_moving, NULL)
+{
+	const struct spill_vendor_devices *devices = spill_backend_cuda.devices;
+	const struct spill_vendor_contexts *contexts = spill_backend_cuda.contexts;
+	void *before = &device_of_current, *context = NULL;
+	spill_cuda.cuCtxGetDevice = current_device;
+	spill_cuda.cuCtxPushCurrent_v2 = push_or_not;
+	spill_cuda.cuDevicePrimaryCtxGetState = primary_state;
+	primary_error = CUDA_ERROR_UNKNOWN; /* so only what is known counts */
+	primary_retains = 0;
+	device_of_current = 4;
+	assert_int_equal(devices->enter(5, &before), CUDA_ERROR_NOT_SUPPORTED);
+	assert_null(before);
+	spill_cuda.cuDevicePrimaryCtxRetain = retain_or_not;
+	retain_error = CUDA_ERROR_OUT_OF_MEMORY;
+	assert_int_equal(devices->enter(5, &before), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_false(contexts->primary(5, &context));
+	assert_true(!before && depth == 0);
+	retain_error = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(devices->enter(5, &before), CUDA_SUCCESS);
+		assert_true(contexts->primary(5, &context));
+		assert_true(context == CONTEXT(7) && before == context && depth == 1 && stack[1] == context);
+		assert_int_equal(primary_retains, 1);
+		devices->leave(before);
+		assert_int_equal(depth, 0);
+	}
+	push_error = CUDA_ERROR_INVALID_CONTEXT;
+	assert_int_equal(devices->enter(5, &before), CUDA_ERROR_INVALID_CONTEXT);
+	assert_null(before);
+	assert_int_equal(devices->enter(6, &before), CUDA_ERROR_INVALID_CONTEXT); /* made, but not entered */
+	assert_null(before);
+	push_error = 0;
+	assert_int_equal(devices->enter(4, &before), CUDA_SUCCESS); /* the current one's */
+	assert_null(before);
+	devices->leave(before);
+	assert_int_equal(depth, 0);
+}
+
 /* Making an event can wait for other threads, so those that are there are used, and used again. */
 TEST_WITH(events_made_ahead_are_used, setup_moving, NULL)
 {
