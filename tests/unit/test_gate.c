@@ -290,10 +290,12 @@ CHILD_TEST(fork_in_the_middle)
 		CHECK(spill_gate_close(0)); /* and nobody else */
 		CHECK(is_bare() || registrations == before + 1);
 		spill_gate_open();
+#ifndef __SANITIZE_THREAD__ /* which allows no thread in a child of a process with threads */
 		/* The record of the thread that is not here serves the next one. */
 		before = fake_libc[FAKE_mmap64].calls;
 		CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
 		CHECK(fake_libc[FAKE_mmap64].calls == before);
+#endif
 		CHECK(spill_gate_enter(spill_gate_self));
 		_exit(0);
 	}
