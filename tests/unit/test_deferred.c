@@ -14,11 +14,13 @@
 
 #define MIB (1ull << 20)
 
+static const struct spill_backend *backend;
 static struct spill_policy policy;
 static int context, other; /* their addresses are contexts */
 
 static int setup(void **state)
 {
+	backend = &fake_vendor_backend;
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
@@ -33,8 +35,7 @@ static int setup(void **state)
 static void defer(uint64_t bytes, bool *event, void *event_context)
 {
 	const char *error;
-	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, bytes / 2,
-	                                   SPILL_UNLIMITED};
+	struct spill_place_request want = {backend, &policy, 0, &context, bytes, bytes / 2, SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
 	assert_non_null(placement);
 	placement->event = event ? fake_vendor_event(event) : NULL;
@@ -89,6 +90,50 @@ TEST(a_poll_costs_little)
 	for (int i = 0; i < 100; i++)
 		passed[i] = true;
 	spill_deferred_collect(&fake_vendor_backend, 0, false);
+	nothing_is_held();
+}
+
+static int last_error;
+
+static int peek(void)
+{
+	return last_error;
+}
+
+static void forget(void)
+{
+	last_error = 0;
+}
+
+static bool passed_with_error(int device, void *event_context, void *event)
+{
+	bool passed = fake_vendor_backend.events->passed(device, event_context, event);
+	last_error = passed ? last_error : 600; /* not ready */
+	return passed;
+}
+
+/* Of HIP. The program's is not replaced, so then nothing is asked, and ours does not stay. */
+TEST(a_last_error_is_the_programs)
+{
+	bool passed = false;
+	struct spill_vendor_events events = *fake_vendor_backend.events;
+	struct spill_backend hip = fake_vendor_backend;
+	events.passed = passed_with_error;
+	hip.events = &events;
+	hip.last_error = &(const struct spill_vendor_last_error){.peek = peek, .forget = forget};
+	backend = &hip;
+	defer(40 * MIB, &passed, &context);
+	last_error = 1;
+	spill_deferred_poll(&hip, false);
+	assert_int_equal(spill_deferred_collect(&hip, 0, false).device, 0);
+	assert_int_equal(fake_vendor.queries, 0);
+	assert_int_equal(last_error, 1);
+	last_error = 0;
+	spill_deferred_poll(&hip, false);
+	assert_int_equal(fake_vendor.queries, 1);
+	assert_int_equal(last_error, 0);
+	passed = true;
+	assert_int_equal(spill_deferred_collect(&hip, 0, false).device, 20 * MIB);
 	nothing_is_held();
 }
 

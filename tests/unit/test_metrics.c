@@ -60,12 +60,15 @@ char *getcwd(char *buffer, size_t size)
 
 #define SECOND SPILL_METRICS_PERIOD_NS
 
+static enum spill_mode mode = SPILL_MODE_SPILL;
+
 static void open_metrics_at(const char *path)
 {
 	static const struct spill_log_device device = {.name = "One \"\\", .uuid = "GPU-1", .bytes = 1000};
 	struct spill_policy policy;
 	spill_policy_default(&policy);
 	strcpy(policy.log_metrics, path);
+	policy.mode = mode;
 	fake_clock_use(SECOND);
 	spill_metrics_open(
 	    &policy, &(struct spill_log_start){.backend = "cuda", .devices = &device, .device_count = 1});
@@ -104,6 +107,17 @@ static long long allocations(void)
 }
 
 /* -- when -------------------------------------------------------------------------------------- */
+
+CHILD_TEST(the_file_names_the_mode)
+{
+	size_t length;
+	mode = SPILL_MODE_OBSERVE;
+	open_metrics();
+	allocate(1);
+	char *text = read_all(in_folder("x.prom"), &length);
+	CHECK(strstr(text, "mode=\"observe\"") && !strstr(text, "mode=\"spill\""));
+	free(text);
+}
 
 CHILD_TEST(without_a_thread_calls_write_it_once_a_second)
 {
