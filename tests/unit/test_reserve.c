@@ -134,6 +134,25 @@ TEST(few_looks)
 	assert_int_equal(looks, 2);
 }
 
+/* With more than an eighth of the device free, a look lasts ten times as long. */
+TEST(fewer_looks_with_much_room)
+{
+	static const unsigned after[] = {1, 8, 1}, expected[2][3] = {{2, 3, 4}, {1, 1, 2}};
+	spill_reserve_begin(0);
+	for (unsigned more = 0; more < 2; more++) {
+		free_bytes[0] = 2 * GIB + more;
+		fake_clock.ns += 10 * SPILL_RESERVE_LOOK_MS * MS;
+		looks = 0;
+		assert_true(served(0, 4 * MIB));
+		for (unsigned i = 0; i < 3; i++) {
+			free_bytes[0] = 2 * GIB + more;
+			fake_clock.ns += after[i] * SPILL_RESERVE_LOOK_MS * MS;
+			assert_true(served(0, 4 * MIB));
+			assert_int_equal(looks, expected[more][i]);
+		}
+	}
+}
+
 TEST(leaves_it)
 {
 	spill_reserve_begin(0);
