@@ -349,6 +349,7 @@ class NoRegularFile(Hostile):
         os.mkfifo(self.logs / "fifo.jsonl")
         writer = subprocess.Popen(["sh", "-c", "echo line >fifo.jsonl"], cwd=self.logs)
         self.addCleanup(writer.wait)
+        self.addCleanup(writer.kill)  # before the wait: if a command fails, nobody else lets it go
         for command in ("log", "report", "replay"):
             self.spill(command, self.logs)
         self.assertIsNone(writer.poll())
