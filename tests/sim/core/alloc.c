@@ -41,6 +41,8 @@ static int protection_on(const struct range *range, int device)
 {
 	bool read = range->kind == SIM_HOST || device == range->device, write = true;
 
+	if (range->imported)
+		read = read || device == range->context->device;
 	if (range->pool)
 		pool_access(range->pool, device, &read, &write);
 	else
@@ -79,25 +81,25 @@ void range_remove(struct range *range)
 	range->physical->references--;
 	physical_drop(range->physical);
 	free(range->slab);
+	free(range->imported);
 	va_give(range);
 }
 
-enum sim_status range_new(const struct range *like, uint64_t bytes, struct range **out)
+static void drop_memory(struct sim_physical *physical)
+{
+	physical->references--;
+	physical_drop(physical);
+}
+
+enum sim_status range_of(const struct range *like, uint64_t bytes, struct sim_physical *physical,
+                         struct range **out)
 {
 	enum sim_memory kind = like->kind;
-	enum sim_place place = kind == SIM_DEVICE ? SIM_ON_DEVICE : SIM_ON_HOST;
-	struct sim_physical *physical;
-
-	if (bytes > UINT64_MAX / 2)
-		return place == SIM_ON_DEVICE ? SIM_NO_MEMORY : SIM_NO_HOST_MEMORY;
-	enum sim_status status = physical_new(place, place == SIM_ON_DEVICE ? like->device : 0,
-	                                      round_up(bytes, SIM_GRANULE), !like->module, &physical);
-	if (status)
-		return status;
+	enum sim_status status = SIM_OK;
 	struct range *range = va_take(kind, bytes, SIM_GRANULE, 0);
+
 	if (!range) {
-		physical->references--;
-		physical_drop(physical);
+		drop_memory(physical);
 		return SIM_NO_HOST_MEMORY;
 	}
 	range->physical = physical;
@@ -105,6 +107,7 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 	range->device = like->device;
 	range->pool = like->pool;
 	range->module = like->module;
+	range->imported = like->imported;
 	if (kind == SIM_MANAGED &&
 	    !sim_config()->concurrent) /* without page faults the whole allocation is on the device */
 		status = device_charge(range->device, range->bytes);
@@ -113,11 +116,24 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 
 		if (charged)
 			device_discharge(range->device, range->bytes);
+		range->imported = NULL; /* the caller's */
 		range_remove(range);
 		return status ? status : SIM_NO_HOST_MEMORY;
 	}
 	*out = range;
 	return SIM_OK;
+}
+
+enum sim_status range_new(const struct range *like, uint64_t bytes, struct range **out)
+{
+	enum sim_place place = like->kind == SIM_DEVICE ? SIM_ON_DEVICE : SIM_ON_HOST;
+	struct sim_physical *physical;
+
+	if (bytes > UINT64_MAX / 2)
+		return place == SIM_ON_DEVICE ? SIM_NO_MEMORY : SIM_NO_HOST_MEMORY;
+	enum sim_status status = physical_new(place, place == SIM_ON_DEVICE ? like->device : 0,
+	                                      round_up(bytes, SIM_GRANULE), !like->module, &physical);
+	return status ? status : range_of(like, bytes, physical, out);
 }
 
 /* -- slabs ------------------------------------------------------------------------------------- */
@@ -179,10 +195,10 @@ static bool range_allocation(const struct range *range, uint64_t address, uint64
 	if (range->graph)
 		return graph_memory_at(range->graph, address, start, bytes, id);
 	if (!range->slab) {
-		*start = range->address;
+		*start = range->imported ? range->imported->start : range->address;
 		*bytes = range->asked;
 		*id = range->id;
-		return !range->leaving && address - range->address < range->asked;
+		return !range->leaving && address - *start < range->asked;
 	}
 	unsigned owner = range->slab->owner[(address - range->address) / UNIT];
 	if (!owner)
@@ -204,10 +220,12 @@ static void alloc_remove(struct range *range, uint64_t start)
 		return;
 	}
 	if (!slab) {
+		share_forget(range->id);
 		range_remove(range);
 		return;
 	}
 	unsigned first = (unsigned)((start - range->address) / UNIT);
+	share_forget(slab->small[first].id);
 	unsigned units = slab->small[first].units;
 	memset(&slab->owner[first], 0, units * sizeof(*slab->owner));
 	slab->free += units;
@@ -268,7 +286,8 @@ static struct range *start_of(uint64_t address, unsigned kinds, uint64_t *id)
 	struct range *range = va_range(address);
 	uint64_t start, bytes;
 
-	if (!range || range->pool || range->module || range->kind == SIM_VMM || !(kinds & 1u << range->kind))
+	if (!range || range->pool || range->module || range->imported || range->kind == SIM_VMM ||
+	    !(kinds & 1u << range->kind))
 		return NULL;
 	return range_allocation(range, address, &start, &bytes, id) && start == address ? range : NULL;
 }
@@ -302,6 +321,8 @@ enum sim_status sim_free(uint64_t address, unsigned kinds)
 	uint64_t id;
 
 	enum sim_status status = kinds & 1u << SIM_DEVICE ? pool_free(address) : SIM_NOT_FOUND;
+	if (status == SIM_NOT_FOUND && kinds & 1u << SIM_DEVICE)
+		status = share_free(address, NULL);
 	if (status != SIM_NOT_FOUND)
 		return status;
 	if (!identify_allocation(address, kinds, &id, &context))
@@ -321,6 +342,8 @@ static bool take_from_program(uint64_t address, uint64_t *id)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = start_of(address, ANY, id);
+	if (range)
+		share_forget(*id);
 	if (range && range->slab)
 		range->slab->small[(address - range->address) / UNIT].bytes = 0;
 	else if (range)
@@ -350,6 +373,8 @@ static void free_ordered(void *data)
 enum sim_status sim_free_ordered(uint64_t address, struct sim_stream *stream)
 {
 	enum sim_status status = pool_free_ordered(address, stream);
+	if (status == SIM_NOT_FOUND)
+		status = share_free(address, stream);
 	if (status == SIM_NOT_FOUND)
 		status = graph_memory_free_ordered(address, stream);
 	if (status != SIM_NOT_FOUND)
@@ -538,7 +563,7 @@ static bool about_plain(const struct range *range, uint64_t address, struct sim_
 	out->access =
 	    range->kind == SIM_DEVICE || (range->pool && range->kind == SIM_HOST) ? range->reach : all;
 	out->access_write = out->access;
-	out->pool = range->pool;
+	out->pool = range->imported ? range->imported->pool : range->pool;
 	return true;
 }
 

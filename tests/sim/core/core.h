@@ -287,6 +287,7 @@ struct sim_pool_about {
 	int device;                           /* its device; SIM_CPU for HOST */
 	uint64_t limit, threshold;            /* bytes; limit 0: none */
 	bool follow, opportunistic, internal; /* rules of reuse; `follow` is stored and has no effect */
+	bool imported;                        /* from another process */
 	uint64_t reserved, reserved_high, used, used_high;
 };
 
@@ -312,6 +313,47 @@ void sim_pool_trim(struct sim_pool *pool, uint64_t keep);
  */
 #define SIM_ALL_STREAMS UINT64_MAX
 void sim_pools_synchronized(int device, uint64_t stream);
+
+/* -- memory of other processes ----------------------------------------------------------------- */
+
+/*
+ * The memory of a device is a file, and so is the host's. An exported part has a row behind the
+ * memory in that file. Another process finds the row by a ticket, which names the file's owner, or by
+ * a descriptor. It locks the part for as long as it maps it, and so does each descriptor that was
+ * handed out. The lock ends with its process. The owner's device has the part's bytes again when
+ * nobody holds it. Each process has devices of its own, so imported memory takes no capacity there.
+ *
+ * SIM_INVALID: no ticket or descriptor of ours, or the memory has ended. SIM_NO_HOST_MEMORY: no
+ * descriptor, or no row. SIM_NOT_SUPPORTED: the memory's device is hidden from this process.
+ */
+struct sim_ticket {
+	char magic[16];
+	uint64_t file, row;
+	uint32_t pid, descriptor, slot, kind;
+};
+
+/* Of a plain device allocation, or of memory of a pool, that contains the address. */
+enum sim_status sim_export(uint64_t address, struct sim_ticket *out);
+bool sim_ticket_is_own(const struct sim_ticket *ticket);
+/*
+ * Of a plain allocation. The context that has it open already gets the same address, and has to
+ * close it once more. An address of sim_ticket_open is not for sim_free.
+ */
+enum sim_status sim_ticket_open(const struct sim_ticket *ticket, struct sim_context *context,
+                                uint64_t *address);
+enum sim_status sim_ticket_close(uint64_t address); /* waits like sim_free */
+
+/* The descriptor is the caller's. The importing process gets the face as it is now. */
+enum sim_status sim_physical_export(struct sim_physical *physical, int *descriptor);
+/* In the process that made it, it is the same handle with one more reference. */
+enum sim_status sim_physical_import(int descriptor, struct sim_physical **out);
+
+/* An imported pool has the other one's face. Nothing can be allocated from it. */
+enum sim_status sim_pool_export(struct sim_pool *pool, int *descriptor);
+enum sim_status sim_pool_import(int descriptor, struct sim_pool **out);
+/* Memory of the other process's pool. sim_free and sim_free_ordered end it here, and only here. */
+enum sim_status sim_pool_import_block(struct sim_pool *pool, const struct sim_ticket *ticket,
+                                      struct sim_context *context, uint64_t *address);
 
 /* -- arrays ------------------------------------------------------------------------------------ */
 

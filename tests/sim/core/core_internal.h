@@ -71,19 +71,46 @@ struct sim_physical {
 	enum sim_place place;
 	int id;
 	uint64_t bytes;
-	char *home;          /* its mapping, always accessible */
-	bool uncounted;      /* it is not counted in the capacity */
-	unsigned references; /* handles; a plain allocation has one */
+	char *home;            /* its mapping, always accessible */
+	bool uncounted;        /* it is not counted in the capacity */
+	bool exported;         /* share.c has told others of it */
+	struct import *import; /* memory of another process, or NULL */
+	unsigned references;   /* handles; a plain allocation has one */
 	unsigned mappings;
 	_Alignas(16) char face[SIM_PHYSICAL_FACE];
+};
+
+/* The first of the simulator's own descriptors, beyond those that programs count. */
+#define DEVICE_DESCRIPTORS 500
+
+/* The memory of a device or of the host. */
+struct file {
+	struct space space;
+	char *home;
+	uint64_t bytes;
+	int descriptor;       /* -1: none, and nothing can be exported */
+	struct table *table;  /* share.c: behind the memory, or NULL */
+	enum sim_place place; /* of the memory, */
+	int id;               /* as in sim_physical */
+};
+
+/* A part of a file, taken for one physical allocation. */
+struct part {
+	struct file *file;
+	char *home;
+	uint64_t bytes;
+	bool uncounted;
 };
 
 /* pre for all of these: sim_memory_lock is held. */
 /* False under qemu-user: pages cannot be mapped a second time without a descriptor. */
 bool device_maps_again(void);
 bool device_files_open(const struct sim_config *config, uint64_t host_bytes, bool small);
-/* Maps pages of a home, readable and writable, at another address. */
-bool device_show(char *where, char *pages, uint64_t bytes);
+struct file *device_file_of(const struct sim_physical *physical);
+/* Maps memory, readable and writable, at another address. */
+bool device_show(char *where, const struct sim_physical *physical, uint64_t offset, uint64_t bytes);
+/* Gives a part back. */
+void device_part_end(const struct part *part);
 /* Gives pages of a home back to the machine. Their bytes are 0 then. */
 void device_empty(char *pages, uint64_t bytes);
 /* If necessary, takes back unused memory of pools and evicts managed pages. */
@@ -146,7 +173,15 @@ struct range { /* one reservation of addresses; never shares a granule with anot
 	struct graph_block *graph;     /* DEVICE: memory of graph nodes; `physical` is unused. */
 	struct sim_pool *pool;         /* the pool of this chunk, or NULL. */
 	struct range *pool_next;
-	struct block *blocks; /* of a chunk: its pieces, by address. */
+	struct block *blocks;      /* of a chunk: its pieces, by address. */
+	struct imported *imported; /* DEVICE: an allocation of another process, or NULL. */
+};
+
+struct imported {
+	uint64_t start;        /* the address that the program has */
+	uint64_t file, row;    /* which allocation it is */
+	unsigned opens;        /* by handles */
+	struct sim_pool *pool; /* an imported one; NULL: opened by a handle */
 };
 
 extern struct range *sim_ranges; /* newest first */
@@ -173,8 +208,11 @@ void alloc_peers_changed(const struct sim_context *owner);
 /* Shows a pool's chunk on a device, or hides it, as the pool's access list says. */
 void alloc_pool_changed(struct range *chunk, int device);
 
-/* pre for both: sim_memory_lock is held. `like` gives kind, device, context and pool. */
+/* pre for these: sim_memory_lock is held. `like` gives kind, device, context, pool and imported. */
 enum sim_status range_new(const struct range *like, uint64_t bytes, struct range **out);
+/* The same with memory that is there. It is dropped on failure. */
+enum sim_status range_of(const struct range *like, uint64_t bytes, struct sim_physical *physical,
+                         struct range **out);
 void range_remove(struct range *range);
 
 /* Zeroed device memory of a module, not counted in the capacity. pre: no lock is held. */
@@ -203,6 +241,32 @@ void pools_reclaim(int device);
 /* SIM_NOT_FOUND: no pool's memory. SIM_INVALID: no start of one. pre: the lock is not held. */
 enum sim_status pool_free(uint64_t address);
 enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream);
+
+/* Of an imported pool: the descriptor of its file, and its row. -1: it is not imported. */
+struct pool_import {
+	int descriptor;
+	uint64_t file, row;
+};
+const struct pool_import *pool_import(const struct sim_pool *pool);
+void pool_set_import(struct sim_pool *pool, struct pool_import import);
+
+/* -- share.c: memory that several processes have. pre for these: sim_memory_lock is held. ------ */
+
+uint64_t share_table_bytes(void);
+/* Of a new file with a descriptor. */
+bool share_table_open(struct file *file);
+/* The allocation with that id has ended: nobody can open it any more. */
+void share_forget(uint64_t id);
+/* True: other processes hold the part, which nobody here does any more. It ends when they let go. */
+bool share_lends(const struct part *part);
+/* Ends parts that nobody holds any more. */
+void share_settle(void);
+/* Unmaps memory of another process. pre: physical->import */
+void share_let_go(struct sim_physical *physical);
+/* Where a descriptor and an offset are needed to map it. */
+int share_descriptor(const struct import *import, uint64_t *offset);
+/* Frees memory of an imported pool. SIM_NOT_FOUND: it is none. Stream NULL: at once. pre: no lock is held */
+enum sim_status share_free(uint64_t address, struct sim_stream *stream);
 
 /* -- array.c ----------------------------------------------------------------------------------- */
 

@@ -2,6 +2,8 @@
  * Devices: their capacity and their memory. Each device, and the host, has one shared memory
  * mapping, its home. A physical allocation is a part of a home. The program and kernels see further
  * mappings of those pages.
+ * A home is a file, where the machine gives one: so other processes can map parts of it (share.c). A
+ * real driver has descriptors, too.
  * The home has more addresses than the device has bytes, so fragments of free memory can always be
  * used. A real device has page tables for that. Only capacity is counted.
  */
@@ -16,13 +18,6 @@
 
 pthread_mutex_t sim_memory_lock = PTHREAD_MUTEX_INITIALIZER;
 struct sim_context *sim_contexts;
-
-struct file {
-	struct space space;
-	char *home;
-	uint64_t bytes;
-	int descriptor; /* -1: none */
-};
 
 static struct file device_file[SIM_DEVICES], host_file;
 static uint64_t used[SIM_DEVICES], capacities[SIM_DEVICES], host_used;
@@ -87,7 +82,7 @@ static bool map_again(char *where, char *pages, uint64_t bytes)
 	return mremap(pages, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, where) != MAP_FAILED;
 }
 
-/* Where it cannot, a home is a file with a descriptor, which a program could see. */
+/* Where it cannot, each mapping needs the descriptor. */
 bool device_maps_again(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -99,9 +94,6 @@ bool device_maps_again(void)
 	munmap(pages, 2 * page);
 	return can;
 }
-
-/* Beyond the descriptors that programs count. */
-#define FIRST_DESCRIPTOR 500
 
 /* The memory of a device is no file of the program's: its limit of files (a soft one) does not count. */
 static bool set_bytes(int descriptor, uint64_t bytes)
@@ -116,39 +108,47 @@ static bool set_bytes(int descriptor, uint64_t bytes)
 	return good;
 }
 
+static bool needed; /* descriptors, for each mapping */
+
+/* Where nothing works without it, it may be one of the low ones. */
 static int make_descriptor(uint64_t bytes)
 {
 	int made = memfd_create("sim-home", MFD_CLOEXEC);
-	int moved = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+	int moved = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, DEVICE_DESCRIPTORS);
 
-	if (moved >= 0)
+	if (made >= 0 && (moved >= 0 || !needed))
 		close(made);
-	made = moved >= 0 ? moved : made;
+	made = moved >= 0 || !needed ? moved : made;
 	if (made < 0 || set_bytes(made, bytes))
 		return made;
 	close(made);
 	return -1;
 }
 
-static bool file_map(struct file *file, uint64_t bytes, bool described)
+static bool file_map(struct file *file, uint64_t bytes)
 {
-	file->descriptor = described ? make_descriptor(bytes) : -1;
+	file->descriptor = make_descriptor(bytes + share_table_bytes());
 	file->bytes = bytes;
+	if (needed && file->descriptor < 0)
+		return false;
 	file->home = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	                  MAP_SHARED | MAP_NORESERVE | (described ? 0 : MAP_ANONYMOUS), file->descriptor, 0);
-	if (file->home != MAP_FAILED)
+	                  MAP_SHARED | MAP_NORESERVE | (file->descriptor < 0 ? MAP_ANONYMOUS : 0),
+	                  file->descriptor, 0);
+	if (file->home != MAP_FAILED && (file->descriptor < 0 || share_table_open(file)))
 		return true;
+	if (file->home != MAP_FAILED)
+		munmap(file->home, bytes);
 	if (file->descriptor >= 0)
 		close(file->descriptor);
 	return false;
 }
 
-static bool file_open(struct file *file, uint64_t bytes)
+static bool file_open(struct file *file, enum sim_place place, int id, uint64_t bytes)
 {
-	const bool described = !device_maps_again();
-
+	file->place = place;
+	file->id = id;
 	do {
-		if (file_map(file, bytes, described)) {
+		if (file_map(file, bytes)) {
 			madvise(file->home, bytes, MADV_DONTDUMP);
 			return space_init(&file->space, (uint64_t)file->home, bytes);
 		}
@@ -157,22 +157,39 @@ static bool file_open(struct file *file, uint64_t bytes)
 	return false;
 }
 
+static struct file *file_at(enum sim_place place, int id)
+{
+	return place == SIM_ON_DEVICE ? &device_file[id] : &host_file;
+}
+
+struct file *device_file_of(const struct sim_physical *physical)
+{
+	return file_at(physical->place, physical->id);
+}
+
+bool device_show(char *where, const struct sim_physical *physical, uint64_t offset, uint64_t bytes)
+{
+	char *pages = physical->home + offset;
+	const struct file *file = device_file_of(physical);
+	uint64_t in_file = (uint64_t)(pages - file->home);
+	int descriptor = file->descriptor;
+
+	if (!needed)
+		return map_again(where, pages, bytes);
+	if (physical->import) {
+		descriptor = share_descriptor(physical->import, &in_file);
+		in_file += offset;
+	}
+	return mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+	            (off_t)in_file) != MAP_FAILED;
+}
+
 static const struct file *file_of(const char *pages)
 {
 	for (int i = 0; i < SIM_DEVICES; i++)
 		if (pages >= device_file[i].home && pages < device_file[i].home + device_file[i].bytes)
 			return &device_file[i];
 	return &host_file;
-}
-
-bool device_show(char *where, char *pages, uint64_t bytes)
-{
-	const struct file *file = file_of(pages);
-
-	if (file->descriptor < 0)
-		return map_again(where, pages, bytes);
-	return mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->descriptor,
-	            pages - file->home) != MAP_FAILED;
 }
 
 void device_empty(char *pages, uint64_t bytes)
@@ -190,16 +207,18 @@ bool device_files_open(const struct sim_config *config, uint64_t host_bytes, boo
 {
 	const uint64_t least = (uint64_t)32 << 30;
 
+	needed = !device_maps_again();
 	for (int i = 0; i < config->devices; i++) {
 		capacities[i] = config->vram[config->which[i]];
 		used[i] = config->held < capacities[i] ? config->held : capacities[i];
 
 		uint64_t home = capacities[i] * (small ? 2 : 16);
 
-		if (!file_open(&device_file[i], home < least && !small ? least : round_up(home, SIM_GRANULE)))
+		if (!file_open(&device_file[i], SIM_ON_DEVICE, i,
+		               home < least && !small ? least : round_up(home, SIM_GRANULE)))
 			return false;
 	}
-	return file_open(&host_file, host_bytes);
+	return file_open(&host_file, SIM_ON_HOST, 0, host_bytes);
 }
 
 static enum sim_status charge(int device, uint64_t bytes, bool may_free)
@@ -208,6 +227,8 @@ static enum sim_status charge(int device, uint64_t bytes, bool may_free)
 
 	if (bytes > capacity)
 		return SIM_NO_MEMORY;
+	if (bytes > capacity - used[device] && may_free)
+		share_settle();
 	if (bytes > capacity - used[device] && may_free)
 		graph_memory_trim(device);
 	if (bytes > capacity - used[device] && may_free)
@@ -238,6 +259,7 @@ void device_discharge(int device, uint64_t bytes)
 void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
 {
 	pthread_mutex_lock(&sim_memory_lock);
+	share_settle();
 	*free_bytes = capacities[device] - used[device];
 	*total = capacities[device];
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -248,7 +270,7 @@ void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
 enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool counted,
                              struct sim_physical **out)
 {
-	struct file *file = place == SIM_ON_DEVICE ? &device_file[id] : &host_file;
+	struct file *file = file_at(place, id);
 	struct sim_physical *physical = object_new(OBJECT_PHYSICAL, sizeof(*physical));
 	enum sim_status status = physical ? SIM_OK : SIM_NO_HOST_MEMORY;
 	uint64_t home;
@@ -314,17 +336,29 @@ static void clear(const struct file *file, char *start, uint64_t bytes)
 		device_empty(start, bytes);
 }
 
+void device_part_end(const struct part *part)
+{
+	struct file *file = part->file;
+	bool on_device = file->place == SIM_ON_DEVICE;
+
+	clear(file, part->home, part->bytes);
+	space_give(&file->space, (uint64_t)part->home, part->bytes);
+	if (on_device && !part->uncounted)
+		device_discharge(file->id, part->bytes);
+	host_used -= on_device ? 0 : part->bytes;
+}
+
 void physical_drop(struct sim_physical *physical)
 {
 	if (physical->references || physical->mappings)
 		return;
-	struct file *file = physical->place == SIM_ON_DEVICE ? &device_file[physical->id] : &host_file;
+	const struct part part = {device_file_of(physical), physical->home, physical->bytes,
+	                          physical->uncounted};
 
-	clear(file, physical->home, physical->bytes);
-	space_give(&file->space, (uint64_t)physical->home, physical->bytes);
-	if (physical->place == SIM_ON_DEVICE && !physical->uncounted)
-		device_discharge(physical->id, physical->bytes);
-	host_used -= physical->place == SIM_ON_DEVICE ? 0 : physical->bytes;
+	if (physical->import)
+		share_let_go(physical);
+	else if (!physical->exported || !share_lends(&part))
+		device_part_end(&part);
 	object_delete(physical);
 }
 
@@ -340,6 +374,7 @@ void sim_left(struct sim_left *left)
 	    .arrays = living[OBJECT_ARRAY],
 	};
 	pthread_mutex_lock(&sim_memory_lock);
+	share_settle();
 	left->host = host_used;
 	for (int i = 0; i < SIM_DEVICES; i++)
 		left->device += used[i];

@@ -34,6 +34,7 @@ struct sim_pool {
 	struct sim_pool_about about;
 	unsigned read, write; /* devices: bit 1 << device */
 	bool closed;          /* destroyed; ends with its last allocation */
+	struct pool_import import;
 	_Alignas(16) char face[SIM_FACE];
 };
 
@@ -253,7 +254,20 @@ static void end_closed(struct sim_pool *pool)
 	while (*link != pool)
 		link = &(*link)->next;
 	*link = pool->next;
+	if (pool->import.descriptor >= 0)
+		close(pool->import.descriptor);
 	object_delete(pool);
+}
+
+const struct pool_import *pool_import(const struct sim_pool *pool)
+{
+	return &pool->import;
+}
+
+void pool_set_import(struct sim_pool *pool, struct pool_import import)
+{
+	pool->import = import;
+	pool->about.imported = true;
 }
 
 /* A real driver does so when memory is short, whatever the thresholds (H200, 580.159). */
@@ -285,7 +299,7 @@ enum sim_status sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream,
 	struct run run;
 	unsigned count = 0;
 
-	if (!bytes || !sim_pool_alive(pool))
+	if (!bytes || !sim_pool_alive(pool) || pool->about.imported)
 		return SIM_INVALID;
 	if (!sim_stream_alive(stream))
 		return SIM_BAD_CONTEXT;
@@ -338,6 +352,7 @@ static enum sim_status take_from_program(uint64_t address, struct leaving *out)
 		status = SIM_INVALID;
 		if (block && block->state == USED && block->start == address) {
 			block->state = LEAVING;
+			share_forget(block->id);
 			*out = (struct leaving){range, block, block->context};
 			status = SIM_OK;
 		}
@@ -477,6 +492,7 @@ enum sim_status sim_pool_create(enum sim_memory kind, int device, uint64_t limit
 	                                      .internal = true};
 	if (kind == SIM_DEVICE)
 		pool->read = pool->write = 1u << device;
+	pool->import.descriptor = -1;
 	pthread_mutex_lock(&sim_memory_lock);
 	pool->next = pools;
 	pools = pool;

@@ -124,7 +124,7 @@ void va_give(struct range *range)
 bool va_show(char *where, const struct sim_physical *physical, uint64_t offset, uint64_t bytes,
              int protection)
 {
-	if (!device_show(where, physical->home + offset, bytes))
+	if (!device_show(where, physical, offset, bytes))
 		return false;
 	return protection == (PROT_READ | PROT_WRITE) || mprotect(where, bytes, protection) == 0;
 }

@@ -130,7 +130,6 @@ struct physical_face { /* in sim_physical_face */
 	unsigned handle_types;
 	unsigned char rdma;
 	unsigned short usage;
-	uint64_t id; /* 0: never exported */
 };
 
 #endif

@@ -342,9 +342,17 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
+static bool is_imported(struct sim_pool *pool)
+{
+	struct sim_pool_about about;
+
+	sim_pool_about(pool, &about);
+	return about.imported;
+}
+
 static CUresult set_current(CUdevice device, struct sim_pool *pool)
 {
-	if (!pool || props_of(pool)->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	if (!pool || is_imported(pool) || props_of(pool)->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
 	    props_of(pool)->location.id != device)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);

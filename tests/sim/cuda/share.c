@@ -1,84 +1,28 @@
-/*
- * Memory for other processes: legacy handles, descriptors of VMM handles, pools and ranges.
- * Refusals are the vendor's. A handle works inside this process. Another process gets an error,
- * because simulated memory is not shared.
- */
+/* Memory for other processes: legacy handles, descriptors of VMM handles, pools and ranges. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cuda_entry.h"
 
-/* Contents of a handle, a descriptor, or exported pointer data. */
-struct ticket {
-	char magic[16];
-	uint64_t kind, pid, id, address, offset, bytes;
-};
-enum { TICKET_IPC = 1, TICKET_PHYSICAL, TICKET_POOL, TICKET_POINTER, TICKET_RANGE };
-
-_Static_assert(sizeof(struct ticket) <= CU_IPC_HANDLE_SIZE, "it has to fit into the vendor's handle");
-
-static struct ticket ticket_of(unsigned kind, uint64_t address)
-{
-	return (struct ticket){
-	    .magic = "spill-simulator", .kind = kind, .pid = (uint64_t)getpid(), .address = address};
-}
-
-static bool is_ticket(const struct ticket *ticket, unsigned kind)
-{
-	return !memcmp(ticket->magic, "spill-simulator", 16) && ticket->kind == kind;
-}
-
-static bool is_ours(const struct ticket *ticket)
-{
-	return ticket->pid == (uint64_t)getpid();
-}
-
-/* -1: no descriptor was free. */
-static int descriptor_of(const struct ticket *ticket)
-{
-	int fd = memfd_create("simulated GPU memory", MFD_CLOEXEC);
-
-	if (fd >= 0 && write(fd, ticket, sizeof(*ticket)) != sizeof(*ticket)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-static CUresult hand_out(void *out, const struct ticket *ticket)
-{
-	int fd = descriptor_of(ticket);
-
-	if (fd < 0)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(int *)out = fd;
-	return CUDA_SUCCESS;
-}
-
-static CUresult refuse_import(const char *what)
-{
-	sim_say("%s: memory of another process is not imitated", what);
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
+_Static_assert(sizeof(struct sim_ticket) <= CU_IPC_HANDLE_SIZE, "it has to fit into the vendor's handle");
 
 /* -- legacy handles ---------------------------------------------------------------------------- */
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
+	struct sim_ticket ticket;
 	struct sim_pointer about;
 
 	ENTER(cuIpcGetMemHandle, CONTEXT);
 	if (!pHandle || !sim_pointer(dptr, &about) || about.kind != SIM_DEVICE || about.pool)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct ticket ticket = ticket_of(TICKET_IPC, about.base);
-	ticket.id = about.id;
-	ticket.offset = dptr - about.base;
-	ticket.bytes = about.size;
+	CUresult result = driver_result(sim_export(dptr, &ticket));
+	if (result)
+		return result;
 	memset(pHandle, 0, sizeof(*pHandle));
 	memcpy(pHandle, &ticket, sizeof(ticket));
 	return CUDA_SUCCESS;
@@ -87,12 +31,18 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 /* The owner cannot open it: "invalid device context", as users of the real driver report. */
 static CUresult open_ipc(CUdeviceptr *out, const CUipcMemHandle *handle, unsigned flags)
 {
-	struct ticket ticket;
+	struct sim_ticket ticket;
+	uint64_t address;
 
 	memcpy(&ticket, handle, sizeof(ticket));
-	if (!out || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || !is_ticket(&ticket, TICKET_IPC))
+	if (!out || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 		return CUDA_ERROR_INVALID_VALUE;
-	return is_ours(&ticket) ? CUDA_ERROR_INVALID_CONTEXT : refuse_import("cuIpcOpenMemHandle");
+	if (sim_ticket_is_own(&ticket))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	CUresult result = driver_result(sim_ticket_open(&ticket, driver_current(), &address));
+	if (!result)
+		*out = address;
+	return result;
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
@@ -107,21 +57,13 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	return open_ipc(pdptr, &handle, Flags);
 }
 
-/* No handle was ever opened. */
 CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
 	ENTER(cuIpcCloseMemHandle, CONTEXT);
-	return CUDA_ERROR_INVALID_VALUE;
+	return driver_result(sim_ticket_close(dptr));
 }
 
 /* -- VMM handles ------------------------------------------------------------------------------- */
-
-static uint64_t next_id(void)
-{
-	static atomic_ullong last;
-
-	return atomic_fetch_add(&last, 1) + 1;
-}
 
 /* The device has no multicast, but the handle or the address is looked at. */
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
@@ -152,32 +94,24 @@ CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocat
 	struct physical_face *face = sim_physical_face(physical);
 	if (handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(face->handle_types & handleType))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct ticket ticket = ticket_of(TICKET_PHYSICAL, handle);
-	if (!face->id)
-		face->id = next_id();
-	ticket.id = face->id;
-	return hand_out(shareableHandle, &ticket);
+	int descriptor;
+	CUresult result = driver_result(sim_physical_export(physical, &descriptor));
+	if (!result)
+		*(int *)shareableHandle = descriptor;
+	return result;
 }
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
                                         CUmemAllocationHandleType shHandleType)
 {
-	struct ticket ticket;
+	struct sim_physical *physical;
 
 	ENTER(cuMemImportFromShareableHandle, INIT);
 	if (!handle || shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (pread((int)(intptr_t)osHandle, &ticket, sizeof(ticket), 0) != sizeof(ticket) ||
-	    !is_ticket(&ticket, TICKET_PHYSICAL))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_ours(&ticket))
-		return refuse_import("cuMemImportFromShareableHandle");
-	struct sim_physical *physical = driver_physical(ticket.address);
-	if (!physical || ((struct physical_face *)sim_physical_face(physical))->id != ticket.id)
-		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = driver_result(sim_physical_reference(physical));
+	CUresult result = driver_result(sim_physical_import((int)(intptr_t)osHandle, &physical));
 	if (!result)
-		*handle = ticket.address;
+		*handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
 	return result;
 }
 
@@ -200,6 +134,7 @@ static bool is_on_one_device(CUdeviceptr dptr, size_t size)
 	return true;
 }
 
+/* No other device here could use what the descriptor stands for. */
 CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
                                        CUmemRangeHandleType handleType, unsigned long long flags)
 {
@@ -209,9 +144,11 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t si
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	if (dptr % page || size % page || !is_on_one_device(dptr, size))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct ticket ticket = ticket_of(TICKET_RANGE, dptr);
-	ticket.bytes = size;
-	return hand_out(handle, &ticket);
+	int descriptor = memfd_create("simulated dma-buf", MFD_CLOEXEC);
+	if (descriptor < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*(int *)handle = descriptor;
+	return CUDA_SUCCESS;
 }
 
 /* -- pools ------------------------------------------------------------------------------------- */
@@ -224,25 +161,35 @@ CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
 	if (!handle_out || !props || flags || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
 	    !(props->handleTypes & handleType))
 		return CUDA_ERROR_INVALID_VALUE;
-	struct ticket ticket = ticket_of(TICKET_POOL, (uint64_t)pool);
-	return hand_out(handle_out, &ticket);
+	int descriptor;
+	CUresult result = driver_result(sim_pool_export((struct sim_pool *)pool, &descriptor));
+	if (!result)
+		*(int *)handle_out = descriptor;
+	return result;
 }
 
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
                                             CUmemAllocationHandleType handleType, unsigned long long flags)
 {
-	struct ticket ticket;
+	struct sim_pool *pool;
 
 	ENTER(cuMemPoolImportFromShareableHandle, INIT);
-	if (!pool_out || flags || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-	    pread((int)(intptr_t)handle, &ticket, sizeof(ticket), 0) != sizeof(ticket) ||
-	    !is_ticket(&ticket, TICKET_POOL))
+	if (!pool_out || flags || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
-	return refuse_import("cuMemPoolImportFromShareableHandle");
+	CUresult result = driver_result(sim_pool_import((int)(intptr_t)handle, &pool));
+	if (result)
+		return result;
+	struct sim_pool_about about;
+	sim_pool_about(pool, &about);
+	/* Devices may have other numbers in the other process. */
+	((CUmemPoolProps *)sim_pool_face(pool))->location.id = about.device;
+	*pool_out = (CUmemoryPool)pool;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
+	struct sim_ticket ticket;
 	struct sim_pointer about;
 
 	ENTER(cuMemPoolExportPointer, INIT);
@@ -251,16 +198,26 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdevicep
 	const CUmemPoolProps *props = driver_pool_props((CUmemoryPool)about.pool);
 	if (!props || props->handleTypes == CU_MEM_HANDLE_TYPE_NONE)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct ticket ticket = ticket_of(TICKET_POINTER, about.base);
-	ticket.id = about.id;
+	CUresult result = driver_result(sim_export(ptr, &ticket));
+	if (result)
+		return result;
 	memset(shareData_out, 0, sizeof(*shareData_out));
 	memcpy(shareData_out, &ticket, sizeof(ticket));
 	return CUDA_SUCCESS;
 }
 
-/* Only an imported pool takes pointers, and no pool was imported. */
 CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
 {
-	ENTER(cuMemPoolImportPointer, INIT);
-	return CUDA_ERROR_INVALID_VALUE;
+	struct sim_ticket ticket;
+	uint64_t address;
+
+	ENTER(cuMemPoolImportPointer, CONTEXT);
+	if (!ptr_out || !shareData)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&ticket, shareData, sizeof(ticket));
+	CUresult result = driver_result(
+	    sim_pool_import_block((struct sim_pool *)pool, &ticket, driver_current(), &address));
+	if (!result)
+		*ptr_out = address;
+	return result;
 }

@@ -1,8 +1,7 @@
-/* Memory for other processes, and handles of mappings: contract tests as test_driver.c. */
+/* Exports, and handles of mappings: contract tests as test_driver.c. test_driver_processes.c has the other process. */
 #include "driver_test.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 
 static CUmemGenericAllocationHandle exportable(CUmemLocationType type)
 {
@@ -57,31 +56,6 @@ DRIVER_TEST(legacy_handles)
 	GIVES(CUDA_ERROR_INVALID_VALUE,
 	      d.cuIpcOpenMemHandle_v2(&opened, zero, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuIpcCloseMemHandle(p));
-}
-
-/* Another process gets an error: the simulator does not share memory. */
-DRIVER_TEST(legacy_handle_elsewhere)
-{
-	CUipcMemHandle handle;
-	CUdeviceptr p;
-	int ends[2], status;
-
-	CHECK(!pipe(ends));
-	pid_t child = fork();
-	if (!child) {
-		start();
-		need_simulator();
-		CHECK(read(ends[0], &handle, sizeof(handle)) == sizeof(handle));
-		GIVES(CUDA_ERROR_NOT_SUPPORTED,
-		      d.cuIpcOpenMemHandle_v2(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-		_exit(0);
-	}
-	start();
-	OK(d.cuMemAlloc_v2(&p, MIB));
-	OK(d.cuIpcGetMemHandle(&handle, p));
-	CHECK(write(ends[1], &handle, sizeof(handle)) == sizeof(handle));
-	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
-	_exit(WEXITSTATUS(status));
 }
 
 static void vmm_export(CUmemLocationType type)
