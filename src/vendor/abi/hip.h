@@ -56,6 +56,7 @@ typedef enum hipError_t {
 	hipErrorStreamCaptureImplicit = 906,
 	hipErrorCapturedEvent = 907,
 	hipErrorStreamCaptureWrongThread = 908,
+	hipErrorGraphExecUpdateFailure = 910,
 	hipErrorUnknown = 999,
 } hipError_t;
 

@@ -165,6 +165,14 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 	return replace_by(hGraphExec, hNode, SIM_NODE_SET, &set, sizeof(set));
 }
 
+CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                      const CUDA_HOST_NODE_PARAMS_v1 *nodeParams)
+{
+	ENTER(cuGraphExecHostNodeSetParams, CONTEXT);
+	return nodeParams ? replace_by(hGraphExec, hNode, SIM_NODE_HOST, nodeParams, sizeof(*nodeParams))
+	                  : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
 {
 	ENTER(cuGraphExecChildGraphNodeSetParams, INIT);

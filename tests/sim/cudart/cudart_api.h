@@ -44,6 +44,22 @@ struct cudaMemsetParams {
 	size_t width, height;
 };
 
+struct cudaHostNodeParams {
+	cudaHostFn_t fn;
+	void *userData;
+};
+
+enum cudaGraphExecUpdateResult {
+	cudaGraphExecUpdateSuccess = 0,
+	cudaGraphExecUpdateError = 1,
+	cudaGraphExecUpdateErrorTopologyChanged = 2,
+};
+
+typedef struct cudaGraphExecUpdateResultInfo_st {
+	enum cudaGraphExecUpdateResult result;
+	cudaGraphNode_t errorNode, errorFromNode;
+} cudaGraphExecUpdateResultInfo;
+
 #pragma GCC visibility push(default)
 #define API(ret, name, params) ret name params;
 #include "cudart_api.def"

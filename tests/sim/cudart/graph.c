@@ -1,13 +1,5 @@
-/* Stream capture and graphs. Handles are the driver's. */
+/* Stream capture and graphs; graph_nodes.c has their nodes. Handles are the driver's. */
 #include "cudart_entry.h"
-
-#define CONTEXT(name) \
-	CUcontext name = NULL; \
-	do { \
-		CUresult current_result = CU(cuCtxGetCurrent, &name); \
-		if (current_result) \
-			return cudart_return(current_result); \
-	} while (0)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
@@ -59,90 +51,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
 	CUDART_ENTER(enter);
 	return cudart_return(CU(cuGraphDestroy, graph));
-}
-
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                   const cudaGraphNode_t *pDependencies, size_t numDependencies,
-                                   const struct cudaKernelNodeParams *pNodeParams)
-{
-	CUDART_ENTER(enter);
-	if (!pNodeParams)
-		return cudart_leave(cudaErrorInvalidValue);
-	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {
-	    .kern = pNodeParams->func,
-	    .gridDimX = pNodeParams->gridDim.x,
-	    .gridDimY = pNodeParams->gridDim.y,
-	    .gridDimZ = pNodeParams->gridDim.z,
-	    .blockDimX = pNodeParams->blockDim.x,
-	    .blockDimY = pNodeParams->blockDim.y,
-	    .blockDimZ = pNodeParams->blockDim.z,
-	    .sharedMemBytes = pNodeParams->sharedMemBytes,
-	    .kernelParams = pNodeParams->kernelParams,
-	    .extra = pNodeParams->extra,
-	};
-	return cudart_return(
-	    CU(cuGraphAddKernelNode, pGraphNode, graph, pDependencies, numDependencies, &kernel));
-}
-
-/* The driver finds both sides by address, whatever the direction. */
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                     const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dst,
-                                     const void *src, size_t count, enum cudaMemcpyKind kind)
-{
-	CUDA_MEMCPY3D_v2 copy = {
-	    .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-	    .srcDevice = cudart_address(src),
-	    .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-	    .dstDevice = cudart_address(dst),
-	    .WidthInBytes = count,
-	    .Height = 1,
-	    .Depth = 1,
-	};
-
-	CUDART_ENTER(enter);
-	if ((unsigned)kind > cudaMemcpyDefault)
-		return cudart_leave(cudaErrorInvalidMemcpyDirection);
-	CONTEXT(context);
-	return cudart_return(
-	    CU(cuGraphAddMemcpyNode, pGraphNode, graph, pDependencies, numDependencies, &copy, context));
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                   const cudaGraphNode_t *pDependencies, size_t numDependencies,
-                                   const struct cudaMemsetParams *pMemsetParams)
-{
-	CUDART_ENTER(enter);
-	if (!pMemsetParams)
-		return cudart_leave(cudaErrorInvalidValue);
-	CUDA_MEMSET_NODE_PARAMS_v1 set = {
-	    .dst = cudart_address(pMemsetParams->dst),
-	    .pitch = pMemsetParams->pitch,
-	    .value = pMemsetParams->value,
-	    .elementSize = pMemsetParams->elementSize,
-	    .width = pMemsetParams->width,
-	    .height = pMemsetParams->height,
-	};
-	CONTEXT(context);
-	return cudart_return(
-	    CU(cuGraphAddMemsetNode, pGraphNode, graph, pDependencies, numDependencies, &set, context));
-}
-
-/* The runtime's parameters have the driver's layout. */
-cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                     const cudaGraphNode_t *pDependencies, size_t numDependencies,
-                                     struct cudaMemAllocNodeParams *nodeParams)
-{
-	CUDART_ENTER(enter);
-	return cudart_return(CU(cuGraphAddMemAllocNode, pGraphNode, graph, pDependencies, numDependencies,
-	                        (CUDA_MEM_ALLOC_NODE_PARAMS *)nodeParams));
-}
-
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-                                    const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dptr)
-{
-	CUDART_ENTER(enter);
-	return cudart_return(CU(cuGraphAddMemFreeNode, pGraphNode, graph, pDependencies, numDependencies,
-	                        cudart_address(dptr)));
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes)

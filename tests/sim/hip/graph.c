@@ -1,24 +1,15 @@
-/* Graphs: made by capture, or with memory nodes and empty ones; instantiated and launched. */
+/* Graphs: made, instantiated and launched. graph_nodes.c has their nodes. */
 #include <string.h>
 
 #include "hip_later_api.h"
 #include "graph.h"
 #include "hip_entry.h"
 
-static struct sim_graph *graph_of(hipGraph_t graph)
+struct sim_graph *hip_graph(hipGraph_t graph)
 {
 	struct sim_graph *found = (struct sim_graph *)graph;
 
 	return found && sim_graph_alive(found) ? found : NULL;
-}
-
-static hipError_t spot_of(hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
-                          struct sim_spot *spot)
-{
-	if (!graph_of(graph) || (count && !dependencies))
-		return hipErrorInvalidValue;
-	*spot = (struct sim_spot){graph_of(graph), (struct sim_node *const *)dependencies, count};
-	return hipSuccess;
 }
 
 hipError_t hipGraphCreate(hipGraph_t *pGraph, unsigned int flags)
@@ -35,30 +26,17 @@ hipError_t hipGraphDestroy(hipGraph_t graph)
 {
 	HIP_ENTER();
 	HIP_TRY(graph ? hipSuccess : hipErrorInvalidValue);
-	return graph_of(graph) ? hip_return(sim_graph_destroy(graph_of(graph)))
-	                       : hip_leave(hipErrorIllegalState);
-}
-
-hipError_t hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                const hipGraphNode_t *pDependencies, size_t numDependencies)
-{
-	struct sim_node *made;
-	struct sim_spot spot;
-
-	HIP_ENTER();
-	HIP_TRY(pGraphNode ? spot_of(graph, pDependencies, numDependencies, &spot) : hipErrorInvalidValue);
-	HIP_TRY(hip_error(sim_node_empty(&spot, &made)));
-	*pGraphNode = (hipGraphNode_t)made;
-	return hip_leave(hipSuccess);
+	return hip_graph(graph) ? hip_return(sim_graph_destroy(hip_graph(graph)))
+	                        : hip_leave(hipErrorIllegalState);
 }
 
 static hipError_t instantiate_graph(hipGraphExec_t *out, hipGraph_t graph, unsigned long long flags)
 {
 	struct sim_exec *made;
 
-	if (!out || !graph_of(graph) || flags & ~(unsigned long long)hipGraphInstantiateFlagAutoFreeOnLaunch)
+	if (!out || !hip_graph(graph) || flags & ~(unsigned long long)hipGraphInstantiateFlagAutoFreeOnLaunch)
 		return hipErrorInvalidValue;
-	hipError_t error = hip_error(sim_graph_instantiate(graph_of(graph), flags, &made));
+	hipError_t error = hip_error(sim_graph_instantiate(hip_graph(graph), flags, &made));
 	if (!error)
 		*out = (hipGraphExec_t)made;
 	return error;
@@ -122,82 +100,12 @@ hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *num
 	size_t room, count;
 
 	HIP_ENTER();
-	HIP_TRY(graph_of(graph) && numNodes ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(hip_graph(graph) && numNodes ? hipSuccess : hipErrorInvalidValue);
 	room = nodes ? *numNodes : 0;
-	HIP_TRY(hip_error(sim_graph_nodes(graph_of(graph), (struct sim_node **)nodes, room, &count)));
+	HIP_TRY(hip_error(sim_graph_nodes(hip_graph(graph), (struct sim_node **)nodes, room, &count)));
 	for (size_t i = count; i < room; i++)
 		nodes[i] = NULL;
 	*numNodes = nodes && room < count ? room : count;
-	return hip_leave(hipSuccess);
-}
-
-/* -- memory nodes: ROCm 5.5 and later ---------------------------------------------------------- */
-
-hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                   const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                   struct hip_alloc_node_params *pNodeParams)
-{
-	struct sim_node *made;
-	struct sim_spot spot;
-	uint64_t address;
-
-	HIP_ENTER();
-	HIP_TRY(pGraphNode && pNodeParams ? spot_of(graph, pDependencies, numDependencies, &spot)
-	                                  : hipErrorInvalidValue);
-	const hipMemLocation *where = &pNodeParams->poolProps.location;
-	HIP_TRY(pNodeParams->bytesize && pNodeParams->poolProps.allocType == hipMemAllocationTypePinned &&
-	                where->type == hipMemLocationTypeDevice && hip_is_device(where->id)
-	            ? hipSuccess
-	            : hipErrorInvalidValue);
-	HIP_TRY(hip_error(
-	    sim_node_alloc(&spot, where->id, 1u << where->id, pNodeParams->bytesize, &address, &made)));
-	pNodeParams->dptr = (void *)(uintptr_t)address;
-	*pGraphNode = (hipGraphNode_t)made;
-	return hip_leave(hipSuccess);
-}
-
-hipError_t hipGraphAddMemFreeNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                  const hipGraphNode_t *pDependencies, size_t numDependencies, void *dev_ptr)
-{
-	struct sim_node *made;
-	struct sim_spot spot;
-
-	HIP_ENTER();
-	HIP_TRY(pGraphNode && dev_ptr ? spot_of(graph, pDependencies, numDependencies, &spot)
-	                              : hipErrorInvalidValue);
-	HIP_TRY(hip_error(sim_node_free(&spot, hip_address(dev_ptr), &made)));
-	*pGraphNode = (hipGraphNode_t)made;
-	return hip_leave(hipSuccess);
-}
-
-hipError_t hipGraphMemAllocNodeGetParams(hipGraphNode_t node, struct hip_alloc_node_params *pNodeParams)
-{
-	uint64_t address, bytes;
-	int device;
-
-	HIP_ENTER();
-	HIP_TRY(node && pNodeParams ? hip_error(sim_node_memory((struct sim_node *)node, SIM_NODE_ALLOC,
-	                                                        &address, &bytes, &device))
-	                            : hipErrorInvalidValue);
-	*pNodeParams = (struct hip_alloc_node_params){
-	    .poolProps = {.allocType = hipMemAllocationTypePinned,
-	                  .location = {hipMemLocationTypeDevice, device}},
-	    .bytesize = bytes,
-	    .dptr = (void *)(uintptr_t)address,
-	};
-	return hip_leave(hipSuccess);
-}
-
-hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *dev_ptr)
-{
-	uint64_t address, bytes;
-	int device;
-
-	HIP_ENTER();
-	HIP_TRY(node && dev_ptr ? hip_error(sim_node_memory((struct sim_node *)node, SIM_NODE_FREE, &address,
-	                                                    &bytes, &device))
-	                        : hipErrorInvalidValue);
-	*(void **)dev_ptr = (void *)(uintptr_t)address;
 	return hip_leave(hipSuccess);
 }
 

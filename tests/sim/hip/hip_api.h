@@ -15,6 +15,40 @@
 #else
 #include "abi/hip.h"
 
+/* Parameters of nodes, which libspill never reads. */
+typedef struct dim3 {
+	uint32_t x, y, z;
+} dim3;
+
+typedef struct hipKernelNodeParams {
+	dim3 blockDim;
+	void **extra, *func;
+	dim3 gridDim;
+	void **kernelParams;
+	unsigned int sharedMemBytes;
+} hipKernelNodeParams;
+
+typedef struct hipMemsetParams {
+	void *dst;
+	unsigned int elementSize;
+	size_t height, pitch;
+	unsigned int value;
+	size_t width;
+} hipMemsetParams;
+
+typedef void (*hipHostFn_t)(void *userData);
+
+typedef struct hipHostNodeParams {
+	hipHostFn_t fn;
+	void *userData;
+} hipHostNodeParams;
+
+typedef enum hipGraphExecUpdateResult {
+	hipGraphExecUpdateSuccess = 0,
+	hipGraphExecUpdateError = 1,
+	hipGraphExecUpdateErrorTopologyChanged = 2,
+} hipGraphExecUpdateResult;
+
 #pragma GCC visibility push(default)
 #define API(node, ret, name, params) ret name params;
 #include "hip_api.def"

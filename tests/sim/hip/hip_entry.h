@@ -85,6 +85,12 @@ hipError_t hip_capture_forbids_waiting(struct sim_stream *stream);
 /* Stream of an argument. NULL: default stream of the thread's device. 2: the thread's own. */
 hipError_t hip_stream(hipStream_t stream, struct sim_stream **out);
 
+hipError_t hip_launch(hipFunction_t function, const struct sim_shape *shape, hipStream_t stream,
+                      void **parameters, void **extra);
+
+/* NULL: no such graph. */
+struct sim_graph *hip_graph(hipGraph_t graph);
+
 #define HIP_ENTER() \
 	do { \
 		hipError_t enter_error = hip_enter(__func__, __builtin_return_address(0)); \

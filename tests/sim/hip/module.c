@@ -82,22 +82,33 @@ static hipError_t collect_parameters(struct sim_kernel *kernel, void **separate,
 	return hipSuccess;
 }
 
+hipError_t hip_launch(hipFunction_t function, const struct sim_shape *shape, hipStream_t stream,
+                      void **parameters, void **extra)
+{
+	struct sim_kernel *kernel = (struct sim_kernel *)function;
+	const unsigned *grid = shape->grid, *block = shape->block;
+	struct sim_stream *on;
+	char values[SIM_PARAMETER_BYTES];
+
+	if (!sim_kernel_alive(kernel))
+		return hipErrorInvalidHandle;
+	hipError_t error = hip_stream(stream, &on);
+	if (!error && !(grid[0] && grid[1] && grid[2] && block[0] && block[1] && block[2]))
+		error = hipErrorInvalidValue;
+	if (!error)
+		error = parameters && extra ? hipErrorInvalidValue
+		                            : collect_parameters(kernel, parameters, extra, values);
+	return error ? error : hip_error(sim_launch(on, kernel, shape, values));
+}
+
 hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned int gridDimX, unsigned int gridDimY,
                                  unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
                                  unsigned int blockDimZ, unsigned int sharedMemBytes, hipStream_t stream,
                                  void **kernelParams, void **extra)
 {
-	struct sim_kernel *kernel = (struct sim_kernel *)f;
-	struct sim_stream *on;
-	char values[SIM_PARAMETER_BYTES];
-
-	HIP_ENTER();
-	HIP_TRY(sim_kernel_alive(kernel) ? hip_stream(stream, &on) : hipErrorInvalidHandle);
-	if (!gridDimX || !gridDimY || !gridDimZ || !blockDimX || !blockDimY || !blockDimZ)
-		return hip_leave(hipErrorInvalidValue);
-	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue
-	                              : collect_parameters(kernel, kernelParams, extra, values));
 	const struct sim_shape shape = {
 	    {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
-	return hip_return(sim_launch(on, kernel, &shape, values));
+
+	HIP_ENTER();
+	return hip_leave(hip_launch(f, &shape, stream, kernelParams, extra));
 }
