@@ -1,7 +1,8 @@
 /*
- * What operations are made of, by a vendor's interface: api_driver.c is CUDA's driver, api_runtime.c
- * the CUDA runtime and HIP. Functions return the vendor's error. NULL: the interface, or its
- * simulation, has no such thing, and operations that need it are left out.
+ * What operations are made of, by a vendor's interface: api_driver.c and graph_driver.c are CUDA's
+ * driver, api_runtime.c and graph_runtime.c the CUDA runtime and HIP. Functions return the vendor's
+ * error. NULL: the interface, or its simulation, has no such thing, and operations that need it are
+ * left out.
  */
 #ifndef RANDOM_API_H
 #define RANDOM_API_H
@@ -50,15 +51,9 @@ struct api {
 	int (*copy_now)(uint64_t to, uint64_t from, uint64_t bytes, enum way how, unsigned way);
 	int (*copy_peer)(uint64_t to, int to_device, uint64_t from, int from_device, uint64_t bytes,
 	                 void *stream);
+	/* The program's own function, in the order of a stream. */
+	int (*call)(void *stream, void (*function)(void *), void *data);
 
-	int (*capture)(void *stream, bool relaxed);
-	int (*capture_end)(void *stream, void **graph);
-	int (*graph_make)(void **exec, void *graph);
-	int (*graph_drop)(void *graph);
-	int (*graph_launch)(void *exec, void *stream);
-	int (*graph_update)(void *exec, void *graph);
-	int (*graph_end)(void *exec);
-	int (*graph_trim)(int device);
 	/* Memory in the order of a stream, also of one that captures. */
 	int (*ordered)(uint64_t *address, uint64_t bytes, void *stream);
 	int (*ordered_free)(uint64_t address, void *stream);
@@ -74,10 +69,54 @@ struct api {
 	int (*context_end)(void *context);
 };
 
+/* A graph is what the vendor calls so. `exec`: its executable form. */
+enum capture_mode { GLOBAL, THREAD_LOCAL, RELAXED }; /* the vendors' numbers */
+
+/* Work of a node. */
+struct node {
+	enum { NODE_KERNEL, NODE_SET, NODE_COPY, NODE_CALL } type;
+	int device;
+	enum kernel kernel;
+	void **parameters;
+	uint64_t to, from, bytes; /* SET, COPY */
+	unsigned char byte;
+	void (*call)(void *);
+	void *data;
+};
+
+struct graph_api {
+	int (*capture)(void *stream, enum capture_mode mode);
+	int (*capture_end)(void *stream, void **graph);
+	int (*create)(void **graph);
+	/* A node after `count` others. `way` chooses among calls that do the same. */
+	int (*add)(void *graph, void *const *after, size_t count, const struct node *node, unsigned way,
+	           void **out);
+	int (*add_child)(void *graph, void *child, void **out);
+	int (*add_edge)(void *graph, void *from, void *to);
+	/* Memory of the graph, and its end. */
+	int (*add_memory)(void *graph, int device, uint64_t bytes, uint64_t *address, void **out);
+	int (*add_free)(void *graph, void *const *after, size_t count, uint64_t address, void **out);
+	int (*drop)(void *graph);
+	int (*make)(void **exec, void *graph);
+	int (*launch)(void *exec, void *stream);
+	int (*update)(void *exec, void *graph);
+	/* Other parameters for a node of the graph that the exec was made of. */
+	int (*change)(void *exec, void *node, const struct node *to, unsigned way);
+	int (*end)(void *exec);
+	int (*trim)(int device); /* what graphs keep */
+};
+
 extern const struct api api;
+extern const struct graph_api graphs;
 extern __thread uint64_t api_calls;
 
 /* Counts a call. */
 #define CALL(call) (api_calls++, (int)(call))
+#define TRY(call) \
+	do { \
+		int tried = CALL(call); \
+		if (tried) \
+			return tried; \
+	} while (0)
 
 #endif

@@ -1,20 +1,11 @@
 /* CUDA's driver. */
-#include "api.h"
+#include "api_driver.h"
 
 #include <string.h>
 
-#include "cuda_api.h"
-
-#define TRY(call) \
-	do { \
-		int tried = CALL(call); \
-		if (tried) \
-			return tried; \
-	} while (0)
-
-static CUcontext contexts[DEVICES];
+CUcontext contexts[DEVICES];
+CUfunction functions[DEVICES][KERNELS];
 static CUmodule modules[DEVICES];
-static CUfunction functions[DEVICES][KERNELS];
 
 static void *host_pointer(uint64_t address)
 {
@@ -293,47 +284,9 @@ static int driver_copy_peer(uint64_t to, int to_device, uint64_t from, int from_
 	return CALL(cuMemcpyPeerAsync(to, contexts[to_device], from, contexts[from_device], bytes, stream));
 }
 
-static int driver_capture(void *stream, bool relaxed)
+static int driver_call(void *stream, void (*function)(void *), void *data)
 {
-	return CALL(cuStreamBeginCapture_v2(stream, relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED
-	                                                    : CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-}
-
-static int driver_capture_end(void *stream, void **graph)
-{
-	return CALL(cuStreamEndCapture(stream, (CUgraph *)graph));
-}
-
-static int driver_graph_make(void **exec, void *graph)
-{
-	return CALL(cuGraphInstantiateWithFlags((CUgraphExec *)exec, graph, 0));
-}
-
-static int driver_graph_drop(void *graph)
-{
-	return CALL(cuGraphDestroy(graph));
-}
-
-static int driver_graph_launch(void *exec, void *stream)
-{
-	return CALL(cuGraphLaunch(exec, stream));
-}
-
-static int driver_graph_update(void *exec, void *graph)
-{
-	CUgraphExecUpdateResultInfo info;
-
-	return CALL(cuGraphExecUpdate_v2(exec, graph, &info));
-}
-
-static int driver_graph_end(void *exec)
-{
-	return CALL(cuGraphExecDestroy(exec));
-}
-
-static int driver_graph_trim(int device)
-{
-	return CALL(cuDeviceGraphMemTrim(device));
+	return CALL(cuLaunchHostFunc(stream, function, data));
 }
 
 static int driver_ordered(uint64_t *address, uint64_t bytes, void *stream)
@@ -507,14 +460,7 @@ const struct api api = {
     .copy = driver_copy,
     .copy_now = driver_copy_now,
     .copy_peer = driver_copy_peer,
-    .capture = driver_capture,
-    .capture_end = driver_capture_end,
-    .graph_make = driver_graph_make,
-    .graph_drop = driver_graph_drop,
-    .graph_launch = driver_graph_launch,
-    .graph_update = driver_graph_update,
-    .graph_end = driver_graph_end,
-    .graph_trim = driver_graph_trim,
+    .call = driver_call,
     .ordered = driver_ordered,
     .ordered_free = driver_ordered_free,
     .ask = driver_ask,

@@ -1,34 +1,10 @@
 /* The CUDA runtime, or with -DHIP AMD's HIP: the same functions under other names. A thread has a device, and no context. */
-#include "api.h"
+#include "api_runtime.h"
 
 #include <string.h>
 
-#ifdef HIP
-#include "hip_api.h"
-#define RUNTIME(name) hip##name
-typedef hipModule_t library_handle;
-typedef hipFunction_t kernel_handle;
-#else
-#include "cudart_api.h"
-#define RUNTIME(name) cuda##name
-typedef cudaLibrary_t library_handle;
-typedef cudaKernel_t kernel_handle;
-#endif
-
-#define TRY(call) \
-	do { \
-		int tried = CALL(call); \
-		if (tried) \
-			return tried; \
-	} while (0)
-
 static library_handle libraries[DEVICES];
-static kernel_handle functions[DEVICES][KERNELS];
-
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
+kernel_handle functions[DEVICES][KERNELS];
 
 #ifdef HIP
 static int load(int device, const char *path)
@@ -282,36 +258,12 @@ static int runtime_copy_now(uint64_t to, uint64_t from, uint64_t bytes, enum way
 	return CALL(RUNTIME(Memcpy)(pointer(to), pointer(from), bytes, kind_of(how, way)));
 }
 
-static int runtime_capture(void *stream, bool relaxed)
+#ifndef HIP /* the simulated HIP has it not */
+static int runtime_call(void *stream, void (*function)(void *), void *data)
 {
-	return CALL(RUNTIME(StreamBeginCapture)(stream, relaxed ? RUNTIME(StreamCaptureModeRelaxed)
-	                                                        : RUNTIME(StreamCaptureModeThreadLocal)));
+	return CALL(cudaLaunchHostFunc(stream, function, data));
 }
-
-static int runtime_capture_end(void *stream, void **graph)
-{
-	return CALL(RUNTIME(StreamEndCapture)(stream, (RUNTIME(Graph_t) *)graph));
-}
-
-static int runtime_graph_make(void **exec, void *graph)
-{
-	return CALL(RUNTIME(GraphInstantiateWithFlags)((RUNTIME(GraphExec_t) *)exec, graph, 0));
-}
-
-static int runtime_graph_drop(void *graph)
-{
-	return CALL(RUNTIME(GraphDestroy)(graph));
-}
-
-static int runtime_graph_launch(void *exec, void *stream)
-{
-	return CALL(RUNTIME(GraphLaunch)(exec, stream));
-}
-
-static int runtime_graph_end(void *exec)
-{
-	return CALL(RUNTIME(GraphExecDestroy)(exec));
-}
+#endif
 
 #ifdef HIP
 static int runtime_ask(const struct block *block, uint64_t offset, uint64_t *figure)
@@ -334,11 +286,6 @@ static int runtime_ask(const struct block *block, uint64_t offset, uint64_t *fig
 	*figure = (unsigned)about.type * 100 + (unsigned)about.device * 10 +
 	          (about.devicePointer != NULL) * 2 + (about.hostPointer != NULL);
 	return 0;
-}
-
-static int runtime_graph_trim(int device)
-{
-	return CALL(cudaDeviceGraphMemTrim(device));
 }
 #endif
 
@@ -419,14 +366,8 @@ const struct api api = {
     .set = runtime_set,
     .copy = runtime_copy,
     .copy_now = runtime_copy_now,
-    .capture = runtime_capture,
-    .capture_end = runtime_capture_end,
-    .graph_make = runtime_graph_make,
-    .graph_drop = runtime_graph_drop,
-    .graph_launch = runtime_graph_launch,
-    .graph_end = runtime_graph_end,
 #ifndef HIP
-    .graph_trim = runtime_graph_trim,
+    .call = runtime_call,
 #endif
     .ordered = runtime_ordered,
     .ordered_free = runtime_ordered_free,

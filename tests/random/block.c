@@ -111,14 +111,6 @@ int block_take(struct worker *worker, struct block *block, enum kind kind, uint6
 	return api.set(block->address, value, block->bytes, on, value);
 }
 
-static bool has_block(const struct graph *graph, const struct block *block)
-{
-	for (unsigned i = 0; i < graph->count; i++)
-		if (graph->actions[i].to == block || graph->actions[i].from == block)
-			return true;
-	return false;
-}
-
 void block_lose(struct block *block)
 {
 	if (is_registered(block))
@@ -135,8 +127,10 @@ int block_give(struct worker *worker, struct block *block, bool other)
 	int error = 0;
 
 	for (unsigned i = 0; i < GRAPHS; i++)
-		if (worker->graphs[i].exec && has_block(&worker->graphs[i], block))
+		if (worker->graphs[i].exec && graph_has(&worker->graphs[i], block))
 			graph_end(worker, &worker->graphs[i]);
+	if (worker->ended && graph_has(&worker->captured, block))
+		capture_drop(worker);
 	use_device(worker, block->device);
 	/* A plain free waits by itself, and in the other order each works in that of the stream. */
 	if (in_order ? other : block->kind > PITCHED)
@@ -145,6 +139,17 @@ int block_give(struct worker *worker, struct block *block, bool other)
 	if (!given)
 		block_lose(block);
 	return error ? error : given;
+}
+
+struct block *block_from(struct worker *worker, uint64_t first, bool (*fits)(const struct block *block))
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct block *block = &worker->blocks[(first + i) % SLOTS];
+
+		if (block->kind && fits(block))
+			return block;
+	}
+	return NULL;
 }
 
 int block_order(struct worker *worker, struct block *block, unsigned stream)

@@ -22,7 +22,7 @@
 
 struct worker workers[THREADS];
 const char *kernels_path, *plugin_path;
-bool peers;
+bool peers, global_captures;
 __thread uint64_t api_calls;
 
 static struct program program;
@@ -59,7 +59,7 @@ static void run_line(struct worker *worker, size_t number)
 	const struct line *line = &program.lines[number];
 	const struct operation *operation = line->operation;
 
-	if (worker->capturing && !operation->captured)
+	if ((worker->capturing && !operation->captured) || (global_captures && !operation->beside))
 		return;
 	struct outcome outcome = operation->run(worker, line->arguments);
 	if (outcome.how != LEFT_OUT)
@@ -68,14 +68,20 @@ static void run_line(struct worker *worker, size_t number)
 
 static void run_alone(struct worker *worker, size_t number)
 {
-	/* Only the thread that began a capture may end it. A capture that was broken leaves a last error. */
-	if (!program.lines[number].operation->captured && worker->capturing) {
+	bool captured = program.lines[number].operation->captured;
+
+	/* Only the thread that began a capture may end it. One that was broken leaves a last error. */
+	if (global_captures)
+		capture_keep(worker);
+	if (!captured)
 		capture_drop(worker);
+	if (global_captures || !captured)
 		api.changed(worker->device, true);
-	}
 	pthread_barrier_wait(&meeting);
-	if (worker->index == 0)
+	if (worker->index == 0) {
+		global_captures = false;
 		run_line(worker, number);
+	}
 	pthread_barrier_wait(&meeting);
 	api.use(worker->device); /* its context may be a new one */
 }
@@ -121,6 +127,10 @@ static void *run(void *argument)
 			run_alone(worker, number);
 		else if (thread == (int)worker->index && !error)
 			run_line(worker, number);
+	}
+	if (global_captures) { /* what follows would break those of other threads */
+		capture_drop(worker);
+		pthread_barrier_wait(&meeting);
 	}
 	error = close_all(worker);
 	if (error)

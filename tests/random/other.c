@@ -35,11 +35,16 @@ struct outcome run_nonsense(struct worker *worker, const uint64_t *a)
 	return DONE_WITH(error, figure);
 }
 
+static bool is_plain(const struct block *block)
+{
+	return block->kind == PLAIN;
+}
+
 struct outcome run_export(struct worker *worker, const uint64_t *a)
 {
-	struct block *block = &worker->blocks[a[0] % SLOTS];
+	struct block *block = block_from(worker, a[0], is_plain);
 
-	if (block->kind != PLAIN)
+	if (!block)
 		return NOTHING_TO_DO;
 	use_device(worker, block->device);
 	return DONE_WITH(api.export_block(block), 0);
@@ -125,6 +130,12 @@ struct outcome run_child(struct worker *worker, const uint64_t *a)
 
 struct outcome run_together(struct worker *worker, const uint64_t *a)
 {
+	return DONE_WITH(0, 0);
+}
+
+struct outcome run_global(struct worker *worker, const uint64_t *a)
+{
+	global_captures = true;
 	return DONE_WITH(0, 0);
 }
 

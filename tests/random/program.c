@@ -7,8 +7,8 @@
 #include <string.h>
 
 const struct operation operations[] = {
-#define OPERATION(name, weight, arguments, alone, captured) \
-	{#name, weight, arguments, alone, captured, run_##name},
+#define OPERATION(name, weight, arguments, alone, captured, beside) \
+	{#name, weight, arguments, alone, captured, beside, run_##name},
 #include "operations.def"
 #undef OPERATION
     {0},
@@ -135,12 +135,21 @@ static const struct operation *draw_operation(uint64_t *state)
 	return operation;
 }
 
+/* Lines while threads capture in the global mode, when most operations are left out. */
+#define GLOBAL_LINES 60
+
 void program_draw(uint64_t seed, size_t count, unsigned threads)
 {
 	uint64_t state = seed * 0x2545f4914f6cdd1dull;
+	size_t global_end = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct operation *operation = draw_operation(&state);
+
+		if (operation->run == run_global)
+			global_end = i + GLOBAL_LINES;
+		if (i == global_end)
+			operation = operation_named("together");
 		uint64_t thread = random_below(&state, threads);
 
 		if (operation->alone)

@@ -44,7 +44,7 @@ struct block {
 
 /* Work that changes blocks, on the device and in their shadows. Offsets and bytes are multiples of 8. */
 struct action {
-	enum { FILL, ADD, SET, COPY, KERNEL_COPY } what;
+	enum { FILL, ADD, SET, COPY, KERNEL_COPY, CALL_FILL } what; /* CALL_FILL: by the program's own code */
 	struct block *to, *from;
 	uint64_t offset, from_offset, bytes, value;
 };
@@ -54,6 +54,11 @@ struct graph {
 	int device;
 	unsigned count;
 	struct action actions[ACTIONS];
+	/* build.c: what is made node by node. The nodes are of `made`, and NULL in its child graphs. */
+	void *made, *nodes[ACTIONS];
+	uint16_t after[ACTIONS]; /* earlier actions, a bit each, that come first */
+	uint16_t children;       /* bit i: the actions before i become a child graph */
+	uint16_t late;           /* bit i: the edges to i are made after the node */
 };
 
 struct worker {
@@ -67,6 +72,9 @@ struct worker {
 	/* A capture: the stream that captures, and what it has until now. NULL: none. */
 	void *capturing;
 	struct graph captured;
+	/* Of a capture that has ended, until it is made executable: its graph, and the error of its end. */
+	void *ended;
+	int end_error;
 	uint64_t calls;
 };
 
@@ -86,6 +94,8 @@ struct operation {
 	bool alone; /* of a line with `*` */
 	/* Also while its thread captures. Others are left out then. Those of a line with `*` end the captures. */
 	bool captured;
+	/* Also while threads capture in the global mode, which forbids other threads most calls. */
+	bool beside;
 	struct outcome (*run)(struct worker *worker, const uint64_t *arguments);
 };
 
@@ -105,6 +115,8 @@ extern const struct operation operations[]; /* the last has no name */
 extern struct worker workers[THREADS];
 extern const char *kernels_path, *plugin_path;
 extern bool peers; /* each device reaches the other's memory */
+/* Captures are in the global mode, until the next line with `*`. Other operations are left out. */
+extern bool global_captures;
 
 /* program.c. Both end the process with a message if they cannot. */
 struct program program_read(const char *path);
@@ -123,10 +135,17 @@ int block_take(struct worker *worker, struct block *block, enum kind kind, uint6
 int block_give(struct worker *worker, struct block *block, bool other);
 /* Forgets it: its context ended. */
 void block_lose(struct block *block);
+/* The first one from a slot on that fits. NULL: there is none. */
+struct block *block_from(struct worker *worker, uint64_t first, bool (*fits)(const struct block *block));
 /* Lets work on a stream of the block's device come behind all earlier work on the block. */
 int block_order(struct worker *worker, struct block *block, unsigned stream);
 
 /* work.c */
+bool block_is_on_host(const struct block *block);
+/* Sets the part of the block that the letters o and l name. */
+void work_part(const struct block *block, uint64_t o, uint64_t l, struct action *action);
+/* The function and its argument of a CALL_FILL. The argument stays: nobody knows when work has ended. */
+void work_call(const struct action *action, void (**function)(void *), void **argument);
 int work_submit(struct worker *worker, const struct action *action, void *stream, int device, unsigned way);
 void work_apply(const struct action *action);
 /* Compares `bytes` of what a block should have with `found`. */
@@ -134,10 +153,19 @@ struct outcome compare(const struct block *block, const unsigned char *found);
 
 /* graph.c */
 void graph_end(struct worker *worker, struct graph *graph);
+/* Ends the capture, and keeps its graph. */
+void capture_keep(struct worker *worker);
 /* Ends the capture, without a graph. */
 void capture_drop(struct worker *worker);
+/* The first one from a number on that does something; `built`: node by node. NULL: there is none. */
+struct graph *graph_from(struct worker *worker, uint64_t first, bool built);
+bool graph_has(const struct graph *graph, const struct block *block);
 
-#define OPERATION(name, weight, arguments, alone, captured) \
+/* build.c */
+/* Makes the graph of its actions anew, with the nodes. */
+int graph_assemble(const struct graph *graph, void **made, void **nodes);
+
+#define OPERATION(name, weight, arguments, alone, captured, beside) \
 	struct outcome run_##name(struct worker *worker, const uint64_t *a);
 #include "operations.def"
 #undef OPERATION

@@ -1,6 +1,7 @@
 """Random programs in short: a few of fixed seeds, all that are kept, and that a wrong run is noticed and shrunk."""
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,8 @@ import judge
 import shrink
 
 KEPT = sorted((pathlib.Path(__file__).parent / "kept").glob("*.txt"))
-LINES = int(os.environ.get("RANDOM_LINES", "700"))
+LINES = int(os.environ.get("RANDOM_LINES", "900"))
+OPERATIONS = re.findall(r"^OPERATION\((\w+),", (pathlib.Path(__file__).parent / "operations.def").read_text(encoding="utf-8"), re.M)
 DRAWN = ["driver moves", "driver stays", "runtime moves", "hip 5", "hip 7"]
 TWELVE_MIB = "".join(f"0 plain {slot} 3000000 0 {slot + 1}\n" for slot in range(4))
 
@@ -39,6 +41,8 @@ class Random(unittest.TestCase):
             with self.subTest(name):
                 self.assertGreater(len(plain.lines), LINES // 4, "most lines find something to do")
                 self.assertGreater(spilled.exit["spills"], 0)
+        done_somewhere = {line.split()[0] for _, _, plain, _ in done for line in plain.lines.values()}
+        self.assertEqual(set(OPERATIONS) - done_somewhere, set(), "each operation finds something to do in one of them")
         # Memory moves. Whether some comes back in so short a run depends on the machine: 0 to 8 promotions were seen.
         self.assertGreater(sum(spilled.exit["demotions"] for *_, spilled in done), 0)
 

@@ -1,9 +1,15 @@
 /* Operations on the bytes of blocks: kernels, sets, copies, checks. */
 #include "api.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "pattern.h"
+
+bool block_is_on_host(const struct block *block)
+{
+	return block->kind == PINNED || block->kind == REGISTERED;
+}
 
 void work_apply(const struct action *action)
 {
@@ -12,6 +18,7 @@ void work_apply(const struct action *action)
 
 	switch (action->what) {
 	case FILL:
+	case CALL_FILL:
 		for (uint64_t i = 0; i < action->bytes / 8; i++)
 			words[i] = pattern(i, action->value);
 		break;
@@ -27,9 +34,35 @@ void work_apply(const struct action *action)
 	}
 }
 
+struct call_fill {
+	uint64_t *at, words, value;
+};
+
+static void fill_by_program(void *argument)
+{
+	const struct call_fill *fill = argument;
+
+	for (uint64_t i = 0; i < fill->words; i++)
+		fill->at[i] = pattern(i, fill->value);
+}
+
+void work_call(const struct action *action, void (**function)(void *), void **argument)
+{
+	struct call_fill *fill = malloc(sizeof(*fill));
+
+	if (!fill)
+		abort();
+	*fill = (struct call_fill){(uint64_t *)(uintptr_t)(action->to->address + action->offset),
+	                           action->bytes / 8, action->value};
+	*function = fill_by_program;
+	*argument = fill;
+}
+
 int work_submit(struct worker *worker, const struct action *action, void *stream, int device, unsigned way)
 {
 	static const enum kernel kernel_of[] = {KERNEL_FILL, KERNEL_ADD, KERNELS, KERNELS, KERNEL_COPY_WORDS};
+	void (*function)(void *);
+	void *argument;
 	uint64_t address = action->to->address + action->offset, words = action->bytes / 8;
 	uint64_t third = action->value, from = 0;
 	void *parameters[] = {&address, &words, &third};
@@ -37,6 +70,10 @@ int work_submit(struct worker *worker, const struct action *action, void *stream
 	(void)worker;
 	if (action->from)
 		from = action->from->address + action->from_offset;
+	if (action->what == CALL_FILL) {
+		work_call(action, &function, &argument);
+		return api.call(stream, function, argument);
+	}
 	if (action->what == SET)
 		return api.set(address, (unsigned char)action->value, action->bytes, stream, way);
 	if (action->what == COPY && action->to->device != action->from->device)
@@ -51,8 +88,7 @@ int work_submit(struct worker *worker, const struct action *action, void *stream
 	return api.launch(device, kernel_of[action->what], stream, parameters, way);
 }
 
-/* A part of the block: arguments of the letters o and l. */
-static void part_of(const struct block *block, uint64_t o, uint64_t l, struct action *action)
+void work_part(const struct block *block, uint64_t o, uint64_t l, struct action *action)
 {
 	uint64_t words = block->bytes / 8, first = words * (o % 1000) / 1000;
 	uint64_t count = (words - first) * (l % 1000 + 1) / 1000;
@@ -94,35 +130,41 @@ static struct outcome do_work(struct worker *worker, const struct action *action
 	return DONE_WITH(error, 0);
 }
 
-static struct outcome change(struct worker *worker, const uint64_t *a, int what)
+/* `block` may be NULL. */
+static struct outcome change(struct worker *worker, struct block *block, const uint64_t *a, int what)
 {
-	struct block *block = &worker->blocks[a[0] % SLOTS];
 	struct action action = {.what = what, .to = block, .value = a[3]};
 
-	if (!block->kind)
+	if (!block || !block->kind)
 		return NOTHING_TO_DO;
-	part_of(block, a[1], a[2], &action);
+	work_part(block, a[1], a[2], &action);
 	return do_work(worker, &action, a[4], (unsigned)a[5]);
+}
+
+static struct block *block_of(struct worker *worker, const uint64_t *a)
+{
+	return &worker->blocks[a[0] % SLOTS];
 }
 
 struct outcome run_fill(struct worker *worker, const uint64_t *a)
 {
-	return change(worker, a, FILL);
+	return change(worker, block_of(worker, a), a, FILL);
 }
 
 struct outcome run_add(struct worker *worker, const uint64_t *a)
 {
-	return change(worker, a, ADD);
+	return change(worker, block_of(worker, a), a, ADD);
 }
 
 struct outcome run_set(struct worker *worker, const uint64_t *a)
 {
-	return change(worker, a, SET);
+	return change(worker, block_of(worker, a), a, SET);
 }
 
-static bool host_memory(const struct block *block)
+struct outcome run_call(struct worker *worker, const uint64_t *a)
 {
-	return block->kind == PINNED || block->kind == REGISTERED;
+	return api.call ? change(worker, block_from(worker, a[0], block_is_on_host), a, CALL_FILL)
+	                : NOTHING_TO_DO;
 }
 
 static struct outcome copy_between(struct worker *worker, const uint64_t *a, int what)
@@ -132,10 +174,13 @@ static struct outcome copy_between(struct worker *worker, const uint64_t *a, int
 
 	if (!from->kind || !to->kind || from == to)
 		return NOTHING_TO_DO;
-	if (from->device != to->device &&
-	    (what == KERNEL_COPY || !api.copy_peer || host_memory(from) || host_memory(to)))
+	/* It waits for streams. */
+	if (from->device != to->device && global_captures)
 		return NOTHING_TO_DO;
-	part_of(from->bytes < to->bytes ? from : to, a[2], a[3], &action);
+	if (from->device != to->device &&
+	    (what == KERNEL_COPY || !api.copy_peer || block_is_on_host(from) || block_is_on_host(to)))
+		return NOTHING_TO_DO;
+	work_part(from->bytes < to->bytes ? from : to, a[2], a[3], &action);
 	action.from_offset = action.offset;
 	return do_work(worker, &action, a[4], (unsigned)a[5]);
 }
@@ -159,7 +204,7 @@ struct outcome run_upload(struct worker *worker, const uint64_t *a)
 	if (!block->kind)
 		return NOTHING_TO_DO;
 	use_device(worker, block->device);
-	part_of(block, a[1], a[2], &action);
+	work_part(block, a[1], a[2], &action);
 	work_apply(&action);
 	void *stream = worker->streams[block->device][block->stream];
 	unsigned char *source = a[4] % 3 ? worker->copy : worker->staging[block->device];
@@ -173,17 +218,22 @@ struct outcome run_upload(struct worker *worker, const uint64_t *a)
 	return DONE_WITH(error ? error : api.wait(stream), 0);
 }
 
+static bool is_reached_by_peers(const struct block *block)
+{
+	return block->kind == PLAIN || block->kind == PITCHED;
+}
+
 /* By a kernel of another device, which has access while there are peers. */
 struct outcome run_far(struct worker *worker, const uint64_t *a)
 {
-	struct block *block = &worker->blocks[a[0] % SLOTS];
+	struct block *block = block_from(worker, a[0], is_reached_by_peers);
 	struct action action = {.what = FILL, .to = block, .value = a[3]};
 
-	if (!peers || (block->kind != PLAIN && block->kind != PITCHED))
+	if (!peers || !block)
 		return NOTHING_TO_DO;
 	int other = (block->device + 1) % DEVICES;
 	use_device(worker, other);
-	part_of(block, a[1], a[2], &action);
+	work_part(block, a[1], a[2], &action);
 	int error = api.wait(worker->streams[block->device][block->stream]);
 	void *stream = worker->streams[other][a[4] % STREAMS];
 	error = error ? error : work_submit(worker, &action, stream, other, 0);
@@ -192,11 +242,16 @@ struct outcome run_far(struct worker *worker, const uint64_t *a)
 	return DONE_WITH(error ? error : api.wait(stream), 0);
 }
 
+static bool is_managed(const struct block *block)
+{
+	return block->kind == MANAGED;
+}
+
 struct outcome run_prefetch(struct worker *worker, const uint64_t *a)
 {
-	struct block *block = &worker->blocks[a[0] % SLOTS];
+	struct block *block = block_from(worker, a[0], is_managed);
 
-	if (block->kind != MANAGED || !api.prefetch)
+	if (!block || !api.prefetch)
 		return NOTHING_TO_DO;
 	use_device(worker, block->device);
 	int error = block_order(worker, block, a[2] % STREAMS);
@@ -253,12 +308,16 @@ struct outcome run_check_kernel(struct worker *worker, const uint64_t *a)
 	return error ? DONE_WITH(error, 0) : compare(block, to);
 }
 
-/* By the processor, where it may. */
+static bool is_reached_by_processor(const struct block *block)
+{
+	return is_managed(block) || block_is_on_host(block);
+}
+
 struct outcome run_check_host(struct worker *worker, const uint64_t *a)
 {
-	struct block *block = &worker->blocks[a[0] % SLOTS];
+	struct block *block = block_from(worker, a[0], is_reached_by_processor);
 
-	if (block->kind != MANAGED && block->kind != PINNED && block->kind != REGISTERED)
+	if (!block)
 		return NOTHING_TO_DO;
 	use_device(worker, block->device);
 	int error = api.wait(worker->streams[block->device][block->stream]);
