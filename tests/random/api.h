@@ -18,6 +18,8 @@ struct api {
 	/* Ends it, with all that is in it. `how`: the calls that do so. */
 	int (*close)(int device, unsigned how);
 	int (*use)(int device);
+	/* The same by calls for contexts. `n` chooses among them. */
+	int (*use_by)(int device, unsigned n, uint64_t *figure);
 	/* Waits for the device's work, and gives back what its default pool and its graphs keep. */
 	int (*settle)(int device);
 	int (*trim)(int device); /* the same without waiting */
@@ -67,6 +69,7 @@ struct api {
 	/* Makes a context on the device and enters it. The earlier one is current again behind context_end. */
 	int (*context)(int device, void **context);
 	int (*context_end)(void *context);
+	bool context_has_memory; /* which ends with it */
 };
 
 /* A graph is what the vendor calls so. `exec`: its executable form. */

@@ -51,6 +51,28 @@ static int driver_use(int device)
 	return CALL(cuCtxSetCurrent(contexts[device]));
 }
 
+static int driver_use_by(int device, unsigned n, uint64_t *figure)
+{
+	CUcontext context = NULL;
+	unsigned flags;
+	int active = 0;
+
+	switch (n % 4) {
+	case 1:
+		TRY(cuCtxPopCurrent_v2(&context));
+		return CALL(cuCtxPushCurrent_v2(contexts[device]));
+	case 2:
+		TRY(cuDevicePrimaryCtxRetain(&context, device));
+		TRY(cuCtxSetCurrent(context));
+		*figure = context == contexts[device];
+		return CALL(cuDevicePrimaryCtxRelease_v2(device));
+	default:
+		TRY(cuDevicePrimaryCtxGetState(device, &flags, &active));
+		*figure = (uint64_t)active;
+		return CALL(cuCtxSetCurrent(contexts[device]));
+	}
+}
+
 static unsigned driver_changed(int device, bool failed)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -437,6 +459,7 @@ const struct api api = {
     .open = driver_open,
     .close = driver_close,
     .use = driver_use,
+    .use_by = driver_use_by,
     .settle = driver_settle,
     .trim = driver_trim,
     .changed = driver_changed,
@@ -470,4 +493,5 @@ const struct api api = {
     .array = driver_array,
     .context = driver_context,
     .context_end = driver_context_end,
+    .context_has_memory = true,
 };

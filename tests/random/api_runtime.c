@@ -42,8 +42,13 @@ static int runtime_open(int device, const char *kernels)
 
 static int runtime_close(int device, unsigned how)
 {
-	(void)how;
 	TRY(RUNTIME(SetDevice)(device));
+#ifdef HIP
+	if (how % 2)
+		TRY(hipDevicePrimaryCtxReset(device)); /* which ends nothing */
+#else
+	(void)how;
+#endif
 	return CALL(RUNTIME(DeviceReset)());
 }
 
@@ -53,11 +58,7 @@ static int runtime_trim(int device)
 
 	TRY(RUNTIME(DeviceGetDefaultMemPool)(&pool, device));
 	TRY(RUNTIME(MemPoolTrimTo)(pool, 0));
-#ifdef HIP
-	return 0; /* ROCm's function has come with graphs that have memory, which HIP of these programs has not */
-#else
-	return CALL(cudaDeviceGraphMemTrim(device));
-#endif
+	return graphs.trim ? graphs.trim(device) : 0;
 }
 
 static int runtime_settle(int device)
@@ -70,6 +71,43 @@ static int runtime_use(int device)
 {
 	return CALL(RUNTIME(SetDevice)(device));
 }
+
+#ifdef HIP
+/* A context is a name of its device. */
+static int runtime_use_by(int device, unsigned n, uint64_t *figure)
+{
+	hipCtx_t context = NULL, popped = NULL;
+	unsigned flags;
+	int active = 0;
+
+	switch (n % 4) {
+	case 1:
+		TRY(hipDevicePrimaryCtxRetain(&context, device));
+		TRY(hipCtxSetCurrent(context));
+		return CALL(hipDevicePrimaryCtxRelease(device));
+	case 2:
+		TRY(hipDevicePrimaryCtxRetain(&context, device));
+		TRY(hipCtxPushCurrent(context));
+		TRY(hipCtxPopCurrent(&popped));
+		*figure = popped == context;
+		return CALL(hipSetDevice(device));
+	default:
+		TRY(hipDevicePrimaryCtxGetState(device, &flags, &active));
+		*figure = (uint64_t)active;
+		return CALL(hipSetDevice(device));
+	}
+}
+
+static int runtime_context(int device, void **context)
+{
+	return CALL(hipCtxCreate((hipCtx_t *)context, 0, device));
+}
+
+static int runtime_context_end(void *context)
+{
+	return CALL(hipCtxDestroy(context));
+}
+#endif
 
 static unsigned runtime_changed(int device, bool failed)
 {
@@ -158,6 +196,71 @@ static int runtime_ordered_free(uint64_t address, void *stream)
 	return CALL(RUNTIME(FreeAsync)(pointer(address), stream));
 }
 
+#if defined(HIP) && HIP_RELEASE >= 7
+/* Undoes what it did if a step fails. The memory is of the current device, whatever the properties say. */
+static int take_created(struct block *block)
+{
+	struct hip_allocation_prop_6 wanted = {.type = hipMemAllocationTypePinned,
+	                                       .location = {hipMemLocationTypeDevice, block->device}};
+	const hipMemAccessDesc access = {wanted.location, hipMemAccessFlagsProtReadWrite};
+	hipMemGenericAllocationHandle_t handle;
+	void *at = NULL;
+
+	TRY(hipMemCreate(&handle, block->bytes, (void *)&wanted, 0));
+	int error = CALL(hipMemAddressReserve(&at, block->bytes, 0, NULL, 0));
+	if (!error) {
+		error = CALL(hipMemMap(at, block->bytes, 0, handle, 0));
+		if (!error && (error = CALL(hipMemSetAccess(at, block->bytes, &access, 1))))
+			CALL(hipMemUnmap(at, block->bytes));
+		if (error)
+			CALL(hipMemAddressFree(at, block->bytes));
+	}
+	int released = CALL(hipMemRelease(handle));
+	block->address = (uintptr_t)at;
+	return error ? error : released;
+}
+
+static int give_created(const struct block *block)
+{
+	TRY(hipMemUnmap(pointer(block->address), block->bytes));
+	return CALL(hipMemAddressFree(pointer(block->address), block->bytes));
+}
+
+static int ask_created(const struct block *block, uint64_t offset, uint64_t *figure)
+{
+	for (int device = 0; device < DEVICES; device++) {
+		const hipMemLocation location = {hipMemLocationTypeDevice, device};
+		unsigned long long flags = 0;
+
+		TRY(hipMemGetAccess(&flags, &location, pointer(block->address + offset)));
+		*figure = *figure * 4 + flags;
+	}
+	return 0;
+}
+#else /* the CUDA runtime has no such memory; before ROCm 7.2 none of it is ever on the host */
+static int take_created(struct block *block)
+{
+	(void)block;
+	return -1;
+}
+
+static int give_created(const struct block *block)
+{
+	(void)block;
+	return -1;
+}
+
+#ifdef HIP
+static int ask_created(const struct block *block, uint64_t offset, uint64_t *figure)
+{
+	(void)block;
+	(void)offset;
+	(void)figure;
+	return -1;
+}
+#endif
+#endif
+
 static int take_pointer(struct block *block, void **made, void *stream)
 {
 	size_t width = block->bytes < 4096 ? block->bytes : 4096, pitch;
@@ -188,6 +291,8 @@ static int runtime_take(struct block *block, void *stream)
 
 	if (block->kind == REGISTERED)
 		return CALL(RUNTIME(HostRegister)(pointer(block->address), block->bytes, 1 /* portable */));
+	if (block->kind == CREATED)
+		return take_created(block);
 	int error = take_pointer(block, &made, stream);
 	block->address = (uintptr_t)made;
 	return error;
@@ -199,6 +304,8 @@ static int runtime_give(struct block *block, void *stream, bool other)
 
 	if (block->kind == REGISTERED)
 		return CALL(RUNTIME(HostUnregister)(gone));
+	if (block->kind == CREATED)
+		return give_created(block);
 	if (block->kind == PINNED)
 #ifdef HIP
 		return CALL(hipHostFree(gone));
@@ -271,6 +378,8 @@ static int runtime_ask(const struct block *block, uint64_t offset, uint64_t *fig
 	hipDeviceptr_t start = NULL;
 	size_t size = 0;
 
+	if (block->kind == CREATED)
+		return ask_created(block, offset, figure);
 	if (block->kind != PLAIN && block->kind != ORDERED)
 		return 0;
 	TRY(hipMemGetAddressRange(&start, &size, pointer(block->address + offset)));
@@ -344,6 +453,11 @@ const struct api api = {
     .open = runtime_open,
     .close = runtime_close,
     .use = runtime_use,
+#ifdef HIP
+    .use_by = runtime_use_by,
+    .context = runtime_context,
+    .context_end = runtime_context_end,
+#endif
     .settle = runtime_settle,
     .trim = runtime_trim,
     .changed = runtime_changed,
@@ -360,7 +474,11 @@ const struct api api = {
     .pool_keep = runtime_pool_keep,
     .take = runtime_take,
     .give = runtime_give,
+#if defined(HIP) && HIP_RELEASE >= 7
+    .kinds = {[PLAIN... CREATED] = true},
+#else
     .kinds = {[PLAIN... POOLED] = true},
+#endif
     .prefetch = runtime_prefetch,
     .launch = runtime_launch,
     .set = runtime_set,

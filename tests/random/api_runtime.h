@@ -6,6 +6,7 @@
 
 #ifdef HIP
 #include "hip_api.h"
+#include "hip_later_api.h"
 #define RUNTIME(name) hip##name
 typedef hipModule_t library_handle;
 typedef hipFunction_t kernel_handle;

@@ -114,10 +114,31 @@ static int runtime_update(void *exec, void *graph)
 
 	return CALL(cudaGraphExecUpdate(exec, graph, &info));
 }
+#endif
 
+#if !defined(HIP) || HIP_RELEASE >= 7 /* with ROCm 5.2 no graph has memory */
 static int runtime_trim(int device)
 {
-	return CALL(cudaDeviceGraphMemTrim(device));
+	return CALL(RUNTIME(DeviceGraphMemTrim)(device));
+}
+#endif
+
+#if defined(HIP) && HIP_RELEASE >= 7
+static int runtime_add_memory(void *graph, int device, uint64_t bytes, uint64_t *address, void **out)
+{
+	struct hip_alloc_node_params params = {.poolProps = {.allocType = hipMemAllocationTypePinned,
+	                                                     .location = {hipMemLocationTypeDevice, device}},
+	                                       .bytesize = bytes};
+
+	TRY(hipGraphAddMemAllocNode((hipGraphNode_t *)out, graph, NULL, 0, &params));
+	*address = (uintptr_t)params.dptr;
+	return 0;
+}
+
+static int runtime_add_free(void *graph, void *const *after, size_t count, uint64_t address, void **out)
+{
+	return CALL(hipGraphAddMemFreeNode((hipGraphNode_t *)out, graph, (const hipGraphNode_t *)after, count,
+	                                   pointer(address)));
 }
 #endif
 
@@ -156,7 +177,11 @@ const struct graph_api graphs = {
     .update = runtime_update,
     .change = runtime_change,
     .end = runtime_end,
-#ifndef HIP
+#if !defined(HIP) || HIP_RELEASE >= 7
     .trim = runtime_trim,
+#endif
+#if defined(HIP) && HIP_RELEASE >= 7
+    .add_memory = runtime_add_memory,
+    .add_free = runtime_add_free,
 #endif
 };

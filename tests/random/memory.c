@@ -74,8 +74,15 @@ struct outcome run_trim(struct worker *worker, const uint64_t *a)
 
 struct outcome run_device(struct worker *worker, const uint64_t *a)
 {
-	use_device(worker, (int)(a[0] % DEVICES));
-	return DONE_WITH(0, 0);
+	uint64_t figure = 0;
+
+	if (!api.use_by || a[1] % 4 == 0) {
+		use_device(worker, (int)(a[0] % DEVICES));
+		return DONE_WITH(0, 0);
+	}
+	worker->device = (int)(a[0] % DEVICES);
+	int error = api.use_by(worker->device, (unsigned)a[1], &figure);
+	return DONE_WITH(error, figure);
 }
 
 /* A stream ends and another one takes its place. */

@@ -67,7 +67,18 @@ struct outcome run_array(struct worker *worker, const uint64_t *a)
 	return (struct outcome){.how = WRONG};
 }
 
-/* A context of its own, with memory in it that ends with it. */
+/* Their context does not end them. */
+static int free_blocks(struct block *blocks, uint64_t count)
+{
+	int error = 0;
+
+	for (uint64_t i = 0; i < count && !error; i++)
+		if (blocks[i].address)
+			error = api.give(&blocks[i], NULL, false);
+	return error;
+}
+
+/* A context of its own, with memory in it. */
 struct outcome run_context(struct worker *worker, const uint64_t *a)
 {
 	struct block blocks[4] = {{0}};
@@ -92,7 +103,8 @@ struct outcome run_context(struct worker *worker, const uint64_t *a)
 		for (uint64_t at = 0; at < blocks[i].bytes && !error; at++)
 			found += worker->copy[at] != (unsigned char)(a[2] + i);
 	}
-	int ended = api.context_end(context);
+	int ended = api.context_has_memory ? 0 : free_blocks(blocks, count);
+	ended = ended ? ended : api.context_end(context);
 	if (found)
 		return (struct outcome){.how = WRONG, .figure = found};
 	return DONE_WITH(error ? error : ended, count);
