@@ -1,6 +1,7 @@
 /*
  * What operations are made of, by a vendor's interface: api_driver.c and graph_driver.c are CUDA's
- * driver, api_runtime.c and graph_runtime.c the CUDA runtime and HIP. Functions return the vendor's
+ * driver, api_runtime.c and graph_runtime.c the CUDA runtime and HIP, and so are share_driver.c and
+ * share_runtime.c. Functions return the vendor's
  * error. NULL: the interface, or its simulation, has no such thing, and operations that need it are
  * left out.
  */
@@ -35,7 +36,7 @@ struct api {
 	int (*event_end)(void *event);
 	int (*order)(void *event, void *before, void *after);
 
-	int (*pool_make)(int device, void **pool);
+	int (*pool_make)(int device, bool shared, void **pool);
 	int (*pool_end)(void *pool);
 	int (*pool_trim)(void *pool);
 	int (*pool_keep)(void *pool, uint64_t bytes);
@@ -43,7 +44,7 @@ struct api {
 	/* Of block->kind, ->bytes, ->pool. Sets ->address. */
 	int (*take)(struct block *block, void *stream);
 	int (*give)(struct block *block, void *stream, bool other);
-	bool kinds[CREATED + 1];
+	bool kinds[KINDS];
 	int (*prefetch)(const struct block *block, unsigned n, void *stream);
 
 	/* Kernels have words as parameters. `way` chooses among calls that do the same. */
@@ -63,7 +64,6 @@ struct api {
 	int (*ask)(const struct block *block, uint64_t offset, uint64_t *figure);
 	int (*info)(uint64_t *free_bytes, uint64_t *total);
 	int (*nonsense)(unsigned n, void *stream, uint64_t *figure);
-	int (*export_block)(const struct block *block);
 	/* Makes an array of `rows` rows of 1024 bytes, writes it from `from` and reads it into `to`. */
 	int (*array)(uint64_t rows, const void *from, void *to);
 	/* Makes a context on the device and enters it. The earlier one is current again behind context_end. */
@@ -109,7 +109,25 @@ struct graph_api {
 	int (*trim)(int device); /* what graphs keep */
 };
 
+/* What another process needs to find a block. */
+struct ticket {
+	enum kind kind;
+	int device, descriptor; /* -1: there is none */
+	uint64_t bytes;
+	char handle[64];
+};
+
+struct share_api {
+	bool kinds[KINDS];
+	/* Sets ->handle and ->descriptor, which is the caller's. */
+	int (*hand_out)(const struct block *block, struct ticket *ticket);
+	/* In another process. `pool`: of the address, for its end. */
+	int (*import)(const struct ticket *ticket, uint64_t *address, void **pool);
+	int (*import_end)(const struct ticket *ticket, uint64_t address, void *pool);
+};
+
 extern const struct api api;
+extern const struct share_api shares;
 extern const struct graph_api graphs;
 extern __thread uint64_t api_calls;
 

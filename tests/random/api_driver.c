@@ -127,9 +127,11 @@ static int driver_order(void *event, void *before, void *after)
 	return CALL(cuStreamWaitEvent(after, event, 0));
 }
 
-static int driver_pool_make(int device, void **pool)
+static int driver_pool_make(int device, bool shared, void **pool)
 {
 	const CUmemPoolProps wanted = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+	                               .handleTypes = shared ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+	                                                     : CU_MEM_HANDLE_TYPE_NONE,
 	                               .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
 
 	return CALL(cuMemPoolCreate((CUmemoryPool *)pool, &wanted));
@@ -153,7 +155,11 @@ static int driver_pool_keep(void *pool, uint64_t bytes)
 /* Undoes what it did if a step fails. */
 static int take_created(struct block *block)
 {
+	bool shared = block->kind == CREATED_SHARED;
 	CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	                              .requestedHandleTypes = shared
+	                                                          ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+	                                                          : CU_MEM_HANDLE_TYPE_NONE,
 	                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, block->device}};
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, block->device},
 	                          CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -211,6 +217,7 @@ static int driver_take(struct block *block, void *stream)
 	case ORDERED:
 		return CALL(cuMemAllocAsync(address, block->bytes, stream));
 	case POOLED:
+	case POOLED_SHARED:
 		return CALL(cuMemAllocFromPoolAsync(address, block->bytes, block->pool, stream));
 	default:
 		return take_created(block);
@@ -225,12 +232,13 @@ static int driver_give(struct block *block, void *stream, bool other)
 	case REGISTERED:
 		return CALL(cuMemHostUnregister(host_pointer(block->address)));
 	case CREATED:
+	case CREATED_SHARED:
 		TRY(cuMemUnmap(block->address, block->bytes));
 		return CALL(cuMemAddressFree(block->address, block->bytes));
 	default:
 		break;
 	}
-	bool in_order = (block->kind == ORDERED || block->kind == POOLED) != other;
+	bool in_order = block_is_in_order(block) != other;
 	return in_order ? CALL(cuMemFreeAsync(block->address, stream)) : CALL(cuMemFree_v2(block->address));
 }
 
@@ -352,7 +360,9 @@ static int driver_ask(const struct block *block, uint64_t offset, uint64_t *figu
 	*figure = (*figure << 32) + size;
 	if (block->kind == PLAIN || block->kind == ORDERED)
 		TRY(cuMemGetAddressRange_v2(&start, &size, block->address + offset));
-	return block->kind == CREATED ? ask_access(block->address + offset, figure) : 0;
+	return block->kind == CREATED || block->kind == CREATED_SHARED
+	           ? ask_access(block->address + offset, figure)
+	           : 0;
 }
 
 static int driver_info(uint64_t *free_bytes, uint64_t *total)
@@ -403,13 +413,6 @@ static int driver_nonsense(unsigned n, void *stream, uint64_t *figure)
 	}
 	*figure = address + pitch;
 	return error;
-}
-
-static int driver_export_block(const struct block *block)
-{
-	CUipcMemHandle handle;
-
-	return CALL(cuIpcGetMemHandle(&handle, block->address));
 }
 
 static int copy_array(CUarray array, uint64_t rows, const void *from, void *to)
@@ -476,7 +479,7 @@ const struct api api = {
     .pool_keep = driver_pool_keep,
     .take = driver_take,
     .give = driver_give,
-    .kinds = {[PLAIN... CREATED] = true},
+    .kinds = {[PLAIN... POOLED_SHARED] = true},
     .prefetch = driver_prefetch,
     .launch = driver_launch,
     .set = driver_set,
@@ -489,7 +492,6 @@ const struct api api = {
     .ask = driver_ask,
     .info = driver_info,
     .nonsense = driver_nonsense,
-    .export_block = driver_export_block,
     .array = driver_array,
     .context = driver_context,
     .context_end = driver_context_end,

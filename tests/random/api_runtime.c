@@ -159,10 +159,12 @@ static int runtime_order(void *event, void *before, void *after)
 	return CALL(RUNTIME(StreamWaitEvent)(after, event, 0));
 }
 
-static int runtime_pool_make(int device, void **pool)
+static int runtime_pool_make(int device, bool shared, void **pool)
 {
-	const struct RUNTIME(MemPoolProps) wanted = {.allocType = RUNTIME(MemAllocationTypePinned),
-	                                             .location = {RUNTIME(MemLocationTypeDevice), device}};
+	const struct RUNTIME(MemPoolProps) wanted = {
+	    .allocType = RUNTIME(MemAllocationTypePinned),
+	    .handleTypes = shared ? RUNTIME(MemHandleTypePosixFileDescriptor) : RUNTIME(MemHandleTypeNone),
+	    .location = {RUNTIME(MemLocationTypeDevice), device}};
 
 	return CALL(RUNTIME(MemPoolCreate)((RUNTIME(MemPool_t) *)pool, &wanted));
 }
@@ -279,6 +281,7 @@ static int take_pointer(struct block *block, void **made, void *stream)
 		return CALL(cudaHostAlloc(made, block->bytes, cudaHostAllocPortable | cudaHostAllocMapped));
 #endif
 	case POOLED:
+	case POOLED_SHARED:
 		return CALL(RUNTIME(MallocFromPoolAsync)(made, block->bytes, block->pool, stream));
 	default:
 		return CALL(RUNTIME(MallocAsync)(made, block->bytes, stream));
@@ -312,7 +315,7 @@ static int runtime_give(struct block *block, void *stream, bool other)
 #else
 		return CALL(cudaFreeHost(gone));
 #endif
-	bool in_order = (block->kind == ORDERED || block->kind == POOLED) != other;
+	bool in_order = block_is_in_order(block) != other;
 	return in_order ? CALL(RUNTIME(FreeAsync)(gone, stream)) : CALL(RUNTIME(Free)(gone));
 }
 
@@ -442,13 +445,6 @@ static int runtime_nonsense(unsigned n, void *stream, uint64_t *figure)
 	return error;
 }
 
-static int runtime_export_block(const struct block *block)
-{
-	RUNTIME(IpcMemHandle_t) handle;
-
-	return CALL(RUNTIME(IpcGetMemHandle)(&handle, pointer(block->address)));
-}
-
 const struct api api = {
     .open = runtime_open,
     .close = runtime_close,
@@ -476,8 +472,10 @@ const struct api api = {
     .give = runtime_give,
 #if defined(HIP) && HIP_RELEASE >= 7
     .kinds = {[PLAIN... CREATED] = true},
-#else
+#elif defined(HIP)
     .kinds = {[PLAIN... POOLED] = true},
+#else
+    .kinds = {[PLAIN... POOLED] = true, [POOLED_SHARED] = true},
 #endif
     .prefetch = runtime_prefetch,
     .launch = runtime_launch,
@@ -492,5 +490,4 @@ const struct api api = {
     .ask = runtime_ask,
     .info = runtime_info,
     .nonsense = runtime_nonsense,
-    .export_block = runtime_export_block,
 };

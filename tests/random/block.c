@@ -39,7 +39,9 @@ int worker_open(struct worker *worker, int device)
 	if (!error)
 		error = take_staging(worker, device);
 	if (!error && api.pool_make)
-		error = api.pool_make(device, &worker->pool[device]);
+		error = api.pool_make(device, false, &worker->pool[device]);
+	if (!error && api.kinds[POOLED_SHARED])
+		error = api.pool_make(device, true, &worker->shared_pool[device]);
 	return error;
 }
 
@@ -54,6 +56,8 @@ int worker_close(struct worker *worker, int device)
 			graph_end(worker, &worker->graphs[i]);
 	if (worker->pool[device])
 		error = error ? error : api.pool_end(worker->pool[device]);
+	if (worker->shared_pool[device])
+		error = error ? error : api.pool_end(worker->shared_pool[device]);
 	error = error ? error : give_staging(worker, device);
 	for (unsigned i = 0; i < STREAMS; i++)
 		error = error ? error : api.stream_end(worker->streams[device][i]);
@@ -82,7 +86,9 @@ static void give_pages(struct block *block)
 
 static uint64_t usable_bytes(enum kind kind, uint64_t bytes)
 {
-	uint64_t granule = kind == CREATED ? GRANULE : kind == REGISTERED ? 4096 : 8;
+	uint64_t granule = kind == CREATED || kind == CREATED_SHARED ? GRANULE
+	                   : kind == REGISTERED                      ? 4096
+	                                                             : 8;
 
 	bytes = bytes % LARGEST + 1;
 	return (bytes + granule - 1) / granule * granule;
@@ -95,7 +101,8 @@ int block_take(struct worker *worker, struct block *block, enum kind kind, uint6
 	                     .device = worker->device,
 	                     .stream = stream,
 	                     .bytes = usable_bytes(kind, bytes),
-	                     .pool = worker->pool[worker->device]};
+	                     .pool = kind == POOLED_SHARED ? worker->shared_pool[worker->device]
+	                                                   : worker->pool[worker->device]};
 	void *on = worker->streams[made.device][stream];
 
 	if (is_registered(&made))
@@ -119,11 +126,15 @@ void block_lose(struct block *block)
 	*block = (struct block){0};
 }
 
+bool block_is_in_order(const struct block *block)
+{
+	return block->kind == ORDERED || block->kind == POOLED || block->kind == POOLED_SHARED;
+}
+
 /* Memory in stream order goes in the order of its last stream. Other memory is not in use any more. */
 int block_give(struct worker *worker, struct block *block, bool other)
 {
 	void *on = worker->streams[block->device][block->stream];
-	bool in_order = block->kind == ORDERED || block->kind == POOLED;
 	int error = 0;
 
 	for (unsigned i = 0; i < GRAPHS; i++)
@@ -133,7 +144,7 @@ int block_give(struct worker *worker, struct block *block, bool other)
 		capture_drop(worker);
 	use_device(worker, block->device);
 	/* A plain free waits by itself, and in the other order each works in that of the stream. */
-	if (in_order ? other : block->kind > PITCHED)
+	if (block_is_in_order(block) ? other : block->kind > PITCHED)
 		error = api.wait(on);
 	int given = api.give(block, on, other);
 	if (!given)

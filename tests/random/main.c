@@ -1,6 +1,7 @@
 /*
  *	random draw SEED LINES THREADS       prints a program
  *	random run FILE KERNELS PLUGIN       runs it
+ *	random import KERNELS                is the other process of share.c
  *
  * A run prints, in any order, one line for each line of the program that is not left out:
  *
@@ -200,6 +201,10 @@ int main(int count, char **words)
 		program_draw(strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10),
 		             (unsigned)strtoul(words[4], NULL, 10));
 		return 0;
+	}
+	if (count == 3 && !strcmp(words[1], "import")) {
+		kernels_path = words[2];
+		return share_child();
 	}
 	if (count != 5 || strcmp(words[1], "run") != 0)
 		return 64;

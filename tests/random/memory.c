@@ -24,6 +24,8 @@ TAKE(registered, REGISTERED)
 TAKE(ordered, ORDERED)
 TAKE(pooled, POOLED)
 TAKE(created, CREATED)
+TAKE(created_shared, CREATED_SHARED)
+TAKE(pooled_shared, POOLED_SHARED)
 
 struct outcome run_free(struct worker *worker, const uint64_t *a)
 {
@@ -35,7 +37,7 @@ struct outcome run_free(struct worker *worker, const uint64_t *a)
 struct outcome run_free_other(struct worker *worker, const uint64_t *a)
 {
 	struct block *block = &worker->blocks[a[0] % SLOTS];
-	bool two = block->kind == PLAIN || block->kind == ORDERED || block->kind == POOLED;
+	bool two = block->kind == PLAIN || block_is_in_order(block);
 
 	return two && api.ordered ? DONE_WITH(block_give(worker, block, true), 0) : NOTHING_TO_DO;
 }
@@ -64,7 +66,7 @@ struct outcome run_pool(struct worker *worker, const uint64_t *a)
 	for (unsigned i = 0; i < STREAMS; i++)
 		error = error ? error : api.wait(worker->streams[worker->device][i]);
 	error = error ? error : api.pool_end(*pool);
-	return DONE_WITH(error ? error : api.pool_make(worker->device, pool), 0);
+	return DONE_WITH(error ? error : api.pool_make(worker->device, false, pool), 0);
 }
 
 struct outcome run_trim(struct worker *worker, const uint64_t *a)

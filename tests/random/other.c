@@ -35,21 +35,6 @@ struct outcome run_nonsense(struct worker *worker, const uint64_t *a)
 	return DONE_WITH(error, figure);
 }
 
-static bool is_plain(const struct block *block)
-{
-	return block->kind == PLAIN;
-}
-
-struct outcome run_export(struct worker *worker, const uint64_t *a)
-{
-	struct block *block = block_from(worker, a[0], is_plain);
-
-	if (!block)
-		return NOTHING_TO_DO;
-	use_device(worker, block->device);
-	return DONE_WITH(api.export_block(block), 0);
-}
-
 /* An array that is written, read and ended. */
 struct outcome run_array(struct worker *worker, const uint64_t *a)
 {

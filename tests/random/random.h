@@ -31,14 +31,28 @@
 #define LARGEST ((uint64_t)4 << 20) /* bytes of a block */
 #define GRANULE ((uint64_t)2 << 20) /* of cuMemCreate */
 
-enum kind { NONE, PLAIN, PITCHED, MANAGED, PINNED, REGISTERED, ORDERED, POOLED, CREATED };
+/* Of the last two, the program may hand descriptors to other processes. */
+enum kind {
+	NONE,
+	PLAIN,
+	PITCHED,
+	MANAGED,
+	PINNED,
+	REGISTERED,
+	ORDERED,
+	POOLED,
+	CREATED,
+	CREATED_SHARED,
+	POOLED_SHARED,
+	KINDS
+};
 
 struct block {
 	enum kind kind;
 	int device;
 	unsigned stream; /* of its last work */
 	uint64_t address, bytes;
-	void *pool; /* POOLED */
+	void *pool; /* POOLED, POOLED_SHARED */
 	unsigned char *shadow;
 };
 
@@ -66,7 +80,7 @@ struct worker {
 	int device; /* its thread's current one */
 	struct block blocks[SLOTS];
 	struct graph graphs[GRAPHS];
-	void *streams[DEVICES][STREAMS], *event[DEVICES], *pool[DEVICES];
+	void *streams[DEVICES][STREAMS], *event[DEVICES], *pool[DEVICES], *shared_pool[DEVICES];
 	unsigned char *staging[DEVICES]; /* pinned, of LARGEST */
 	unsigned char *copy;             /* of LARGEST */
 	/* A capture: the stream that captures, and what it has until now. NULL: none. */
@@ -113,14 +127,17 @@ struct program {
 
 extern const struct operation operations[]; /* the last has no name */
 extern struct worker workers[THREADS];
-extern const char *kernels_path, *plugin_path;
-extern bool peers; /* each device reaches the other's memory */
+extern const char *kernels_path, *plugin_path; /* "": it has none */
+extern bool peers;                             /* each device reaches the other's memory */
 /* Captures are in the global mode, until the next line with `*`. Other operations are left out. */
 extern bool global_captures;
 
 /* program.c. Both end the process with a message if they cannot. */
 struct program program_read(const char *path);
 void program_draw(uint64_t seed, size_t count, unsigned threads);
+
+/* share.c: what the other process does. Returns its exit status. */
+int share_child(void);
 
 /* block.c */
 #define DONE_WITH(error_, figure_) ((struct outcome){DONE, (error_), (figure_)})
@@ -135,6 +152,8 @@ int block_take(struct worker *worker, struct block *block, enum kind kind, uint6
 int block_give(struct worker *worker, struct block *block, bool other);
 /* Forgets it: its context ended. */
 void block_lose(struct block *block);
+/* Memory in stream order: a free comes in that order. */
+bool block_is_in_order(const struct block *block);
 /* The first one from a slot on that fits. NULL: there is none. */
 struct block *block_from(struct worker *worker, uint64_t first, bool (*fits)(const struct block *block));
 /* Lets work on a stream of the block's device come behind all earlier work on the block. */

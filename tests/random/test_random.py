@@ -43,6 +43,8 @@ class Random(unittest.TestCase):
                 self.assertGreater(spilled.exit["spills"], 0)
         done_somewhere = {line.split()[0] for _, _, plain, _ in done for line in plain.lines.values()}
         self.assertEqual(set(OPERATIONS) - done_somewhere, set(), "each operation finds something to do in one of them")
+        shared = sum(line == "share done 0 0" for *_, spilled in done for line in spilled.lines.values())
+        self.assertGreater(shared, 0, "another process has had a block")
         # Memory moves. Whether some comes back in so short a run depends on the machine: 0 to 8 promotions were seen.
         self.assertGreater(sum(spilled.exit["demotions"] for *_, spilled in done), 0)
 
@@ -69,7 +71,8 @@ class Random(unittest.TestCase):
     def test_wrong_data_and_losses_are_noticed(self):
         right = {0: "fill done 0 0", 1: "export done 0 0"}
         cases = {"WRONG": {0: "fill WRONG 8", 1: right[1]}, "changed": {0: "fill done 0 0 changed 1", 1: right[1]}, "left out": {1: right[1]},
-                 "other error": {0: "fill done 1 0", 1: right[1]}, "export that changes the thread": {0: right[0], 1: "export done 1 0 changed 1"}}
+                 "other error": {0: "fill done 1 0", 1: right[1]}, "export that changes the thread": {0: right[0], 1: "export done 1 1 changed 1"},
+                 "other error of an export": {0: right[0], 1: "export done 1 0"}}
 
         def run(lines, status=0, end=("free 0 0",), log=()):
             made = judge.Run.__new__(judge.Run)
@@ -80,7 +83,7 @@ class Random(unittest.TestCase):
             return judge.judge(run(plain), spilled, ["0", "0"])
 
         self.assertIsNone(verdict(run(right)))
-        self.assertIsNone(verdict(run(right | {1: "export done 1 0"})), "an export may be refused")
+        self.assertIsNone(verdict(run(right | {1: "export done 1 1"})), "an export may be refused")
         for what, lines in cases.items():
             with self.subTest(what):
                 self.assertIsNotNone(verdict(run(lines)))

@@ -80,6 +80,7 @@ enum cudaMemAllocationType {
 
 enum cudaMemAllocationHandleType {
 	cudaMemHandleTypeNone = 0,
+	cudaMemHandleTypePosixFileDescriptor = 1,
 };
 
 enum cudaMemPoolAttr {
