@@ -1,9 +1,8 @@
 /*
- * What operations are made of, by a vendor's interface: api_driver.c and graph_driver.c are CUDA's
- * driver, api_runtime.c and graph_runtime.c the CUDA runtime and HIP, and so are share_driver.c and
- * share_runtime.c. Functions return the vendor's
- * error. NULL: the interface, or its simulation, has no such thing, and operations that need it are
- * left out.
+ * What operations are made of, in three groups: memory and work, graphs, other processes. Each has a
+ * file for an interface: api_X.c, graph_X.c and share_X.c, where X is `driver` (CUDA's driver) or
+ * `runtime` (the CUDA runtime, and HIP). Functions return the vendor's error. NULL: the interface, or
+ * its simulation, has no such thing, and operations that need it are left out.
  */
 #ifndef RANDOM_API_H
 #define RANDOM_API_H

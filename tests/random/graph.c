@@ -114,6 +114,7 @@ static int order_blocks(struct worker *worker, const struct graph *graph, unsign
 	return error;
 }
 
+/* Once, or a few times in a row. */
 struct outcome run_launch(struct worker *worker, const uint64_t *a)
 {
 	struct graph *graph = graph_from(worker, a[0], false);
@@ -123,9 +124,11 @@ struct outcome run_launch(struct worker *worker, const uint64_t *a)
 		return NOTHING_TO_DO;
 	use_device(worker, graph->device);
 	int error = order_blocks(worker, graph, stream);
-	error = error ? error : graphs.launch(graph->exec, worker->streams[graph->device][stream]);
-	for (unsigned i = 0; i < graph->count && !error; i++)
-		work_apply(&graph->actions[i]);
+	for (uint64_t times = 0; times <= a[2] % 4 && !error; times++) {
+		error = graphs.launch(graph->exec, worker->streams[graph->device][stream]);
+		for (unsigned i = 0; i < graph->count && !error; i++)
+			work_apply(&graph->actions[i]);
+	}
 	return DONE_WITH(error, graph->count);
 }
 

@@ -250,7 +250,7 @@ struct pool_import {
 const struct pool_import *pool_import(const struct sim_pool *pool);
 void pool_set_import(struct sim_pool *pool, struct pool_import import);
 
-/* -- share.c: memory that several processes have. pre for these: sim_memory_lock is held. ------ */
+/* -- share.c, share_import.c: memory that several processes have. pre for these: sim_memory_lock is held. ------ */
 
 uint64_t share_table_bytes(void);
 /* Of a new file with a descriptor. */
