@@ -177,15 +177,18 @@ static unsigned go_inside(struct spill_gate_thread *self)
 bool spill_gate_enter_slow(struct spill_gate_thread *self)
 {
 	int error = errno;
-	bool inside = true, ours = spill_thread.depth > 0;
+	/* Once an entry: maintenance that is due again when it ends would keep the thread for ever. */
+	bool inside = true, may_maintain = spill_thread.depth == 0;
 	for (;;) {
 		unsigned state = go_inside(self);
 		bool closed = state & SPILL_GATE_CLOSED;
-		bool due = !closed && !ours && (state & SPILL_GATE_MAINTENANCE) && maintenance_is_due(self);
+		bool due =
+		    !closed && may_maintain && (state & SPILL_GATE_MAINTENANCE) && maintenance_is_due(self);
 		if (!closed && !due)
 			break;
 		spill_gate_leave(self);
 		if (due) {
+			may_maintain = false;
 			gate.maintain();
 		} else if (is_closer) {
 			inside = false;

@@ -56,10 +56,16 @@ static uint64_t now(void)
 	return fake_ns ? fake_ns : spill_clock_machine_ns();
 }
 
+static bool is_slow; /* the maintenance: longer than the time until the next, for which it asks */
+
 static void tick(void)
 {
 	errno = EDOM;
 	ticks++;
+	if (is_slow && ticks < 100) {
+		fake_ns += 2 * SPILL_GATE_MAINTENANCE_NS;
+		spill_gate_want_maintenance();
+	}
 	CHECK(!atomic_load(&spill_gate_self->inside));
 }
 
@@ -518,5 +524,18 @@ CHILD_TEST(looks_from_time_to_time)
 			spill_gate_leave(spill_gate_self);
 		}
 		CHECK(ticks == 2);
+	}
+}
+
+/* Maintenance that never has enough does not keep a thread from its work. */
+CHILD_TEST(maintains_once_an_entry)
+{
+	spill_gate_join(COUNTERS);
+	fake_ns = 1000000000;
+	is_slow = true;
+	spill_gate_want_maintenance();
+	for (unsigned entry = 1; entry < 4; entry++) {
+		CHECK(spill_gate_enter(spill_gate_self) && ticks == entry);
+		spill_gate_leave(spill_gate_self);
 	}
 }
