@@ -215,11 +215,24 @@ static struct spill_chunked *find_owed(const struct spill_victim *list, unsigned
 	return NULL;
 }
 
+/* What is made free for it is not to be taken by another that would be brought back before it. */
+static void bring_first(struct spill_victim *list, const struct spill_chunked *owed)
+{
+	unsigned at = 0;
+	while (list[at].data != owed)
+		at++;
+	struct spill_victim first = list[at];
+	for (; at; at--)
+		list[at] = list[at - 1];
+	list[0] = first;
+}
+
 /*
- * Demotes older allocations for it, a slice at a time. pre: the mover is held, the device is idle
- * by chance
+ * Demotes older allocations for it, and promotes, a slice at a time. Returns the promoted bytes. If
+ * others came and nothing of it, its chunks are too large: the others would leave again and again.
+ * pre: the mover is held, the device is idle by chance
  */
-static void exchange_for_owed(struct spill_chunked *owed)
+static uint64_t exchange_for_owed(struct spill_chunked *owed, struct spill_victim *list, unsigned count)
 {
 	uint64_t away = spill_chunked_away(owed);
 	struct spill_demotion demotion = {
@@ -233,7 +246,10 @@ static void exchange_for_owed(struct spill_chunked *owed)
 	    .older_than = owed->seq,
 	};
 	spill_demote_held(&demotion, true);
-	owed->owed = !demotion.hopeless;
+	bring_first(list, owed);
+	uint64_t moved = promote_slice(list, count);
+	owed->owed = owed->owed && !demotion.hopeless && (!moved || spill_chunked_away(owed) < away);
+	return moved;
 }
 
 /* Promotes on one device. Returns the time of the next look. pre: the mover is held */
@@ -251,9 +267,10 @@ static uint64_t promote_device(int device)
 	/* The driver is asked even for a full device: other processes may have freed memory. */
 	if (owed || spill_promote_room(hottest->backend, device) >= smallest_on_host(list, count)) {
 		bool begun = may_promote(hottest) && spill_movable_may_move(hottest->backend, device);
-		if (begun && owed)
-			exchange_for_owed(owed);
-		then = time_after(begun ? promote_slice(list, count) : 0, begun);
+		uint64_t moved = !begun ? 0
+		                 : owed ? exchange_for_owed(owed, list, count)
+		                        : promote_slice(list, count);
+		then = time_after(moved, begun);
 	}
 	free(list);
 	return then;

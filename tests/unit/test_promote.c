@@ -58,12 +58,12 @@ static void demote(void)
 	fake_vendor.device_free = 0;
 }
 
-static struct spill_chunked *make(void)
+static struct spill_chunked *make(const struct spill_place_ops *place, uint64_t bytes)
 {
 	const char *error = NULL;
-	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, CHUNKS * CHUNK, 0,
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, 0,
 	                                   SPILL_UNLIMITED};
-	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
+	struct spill_chunked *made = spill_chunked_of(place->make(&want, &error));
 	assert_non_null(made);
 	struct spill_allocation entry = {.backend = &fake_vendor_backend,
 	                                 .ptr = made->base.ptr,
@@ -94,15 +94,20 @@ static int setup(void **state)
 	spill_movable_reset();
 	spill_promote_reset();
 	spill_contexts_made(&fake_vendor_backend, 0, &context);
-	chunked = make();
+	chunked = make(&spill_place_movable, CHUNKS * CHUNK);
 	demote(); /* a half */
 	return 0;
 }
 
+static void release(struct spill_chunked *made)
+{
+	spill_ledger_end(spill_ledger_take(made->base.ptr));
+	spill_placement_release(&made->base, false);
+}
+
 static int teardown(void **state)
 {
-	spill_ledger_end(spill_ledger_take(chunked->base.ptr));
-	spill_placement_release(&chunked->base, false);
+	release(chunked);
 	spill_host_chunks_drop(&fake_vendor_backend);
 	assert_int_equal(fake_vendor.broken, 0);
 	spill_promote_reset();
@@ -228,4 +233,47 @@ TEST(quiet_longer_after_a_promotion_that_was_too_soon)
 		assert_about(maintain_until(demoted + 10 * LOOK), demoted + (QUIET << i));
 		demote();
 	}
+}
+
+/* A newcomer on the host, in chunks of this size. It is owed the device. */
+static struct spill_chunked *make_owed(uint64_t bytes, uint64_t chunk)
+{
+	policy.movable_chunk.value = chunk;
+	struct spill_chunked *owed = make(&spill_place_split, bytes);
+	policy.movable_chunk.value = CHUNK;
+	assert_int_equal(spill_chunked_away(owed), bytes);
+	owed->owed = true;
+	spill_promote_wanted();
+	return owed;
+}
+
+/* Maintains for some seconds. Returns the bytes that moved. */
+static uint64_t moved_meanwhile(void)
+{
+	uint64_t before = fake_vendor.copied_bytes;
+	for (uint64_t end = fake_clock.ns + 5000 * MS; fake_clock.ns < end; fake_clock.ns += MS / 10)
+		spill_promote_maintain();
+	return fake_vendor.copied_bytes - before;
+}
+
+/* Older memory makes way for the newcomer, even if it is to be brought back first. */
+TEST(older_memory_makes_way_for_a_newcomer)
+{
+	struct spill_chunked *owed = make_owed(AWAY * CHUNK, CHUNK);
+	chunked->priority = SPILL_PRIORITY_HOT;
+	assert_int_equal(moved_meanwhile(), 2 * AWAY * CHUNK);
+	assert_int_equal(spill_chunked_away(owed), 0);
+	assert_int_equal(spill_chunked_away(chunked), CHUNKS * CHUNK);
+	release(owed);
+}
+
+/* What leaves makes no room for a chunk of the newcomer. It comes back, and that is all. */
+TEST(a_newcomer_that_cannot_come_is_given_up)
+{
+	struct spill_chunked *owed = make_owed(CHUNKS * CHUNK, CHUNKS * CHUNK);
+	assert_int_equal(moved_meanwhile(), 2 * AWAY * CHUNK);
+	assert_int_equal(spill_chunked_away(owed), CHUNKS * CHUNK);
+	assert_int_equal(spill_chunked_away(chunked), AWAY * CHUNK);
+	assert_false(owed->owed);
+	release(owed);
 }
