@@ -24,7 +24,8 @@ LINES_A_SECOND = 100  # at least, on a busy machine
 ENOUGH, LITTLE = "1GiB", "10MiB"
 
 # The only differences that are allowed between the two runs: of these operations, these errors in place of success, and, where one is
-# named, with this figure. All else is the same, above all each plain, pitched, managed, pinned, registered, stream-ordered and created block: the host has room for it.
+# named, with this figure. All else is the same, above all each plain, pitched, managed, pinned, registered, stream-ordered and created
+# block: the host has room for it.
 OUT_OF_MEMORY = {2, 700002}
 ALLOWED = {
     "array": (OUT_OF_MEMORY, None, "an array is never on the host (limits.md, What never spills)"),
@@ -105,7 +106,8 @@ class Run:
         if spilled:
             environment |= {"LD_PRELOAD": str(LIBRARY), "SPILL_LOG": str(log), "SPILL_HOST_SHARE": "no", "SPILL_HOST_LIMIT": "2GiB",
                             "SPILL_HOST_RESERVE": "0", "SPILL_DEVICE_RESERVE": "0", "SPILL_SIM_VRAM": LITTLE} | variant.variables
-        command = [str(word) for word in (RANDOM / variant.program, "run", pathlib.Path(path).resolve(), SIM / "kernels.so", RANDOM / "random_plugin.so")]
+        command = [str(word) for word in (RANDOM / variant.program, "run", pathlib.Path(path).resolve(), SIM / "kernels.so",
+                                          RANDOM / "random_plugin.so")]
         if variant.program.startswith("random_hip"):
             command[-1] = ""  # a plug-in with the CUDA runtime has no place there
         with open(folder / "out", "w+", encoding="utf-8", errors="replace") as out:
