@@ -59,7 +59,7 @@ static unsigned long long host(void)
 	FILE *file = fopen("/proc/self/maps", "re");
 
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || !strstr(line, "/dev/zero") ||
+		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || !strstr(line, "/memfd:sim-home") ||
 		    end - start < largest)
 			continue;
 		home = start;

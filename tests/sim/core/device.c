@@ -192,11 +192,12 @@ static const struct file *file_of(const char *pages)
 	return &host_file;
 }
 
+/* fallocate is a cancellation point, and calls of a vendor are none. */
 void device_empty(char *pages, uint64_t bytes)
 {
 	const struct file *file = file_of(pages);
 
-	if (file->descriptor < 0)
+	if (!needed)
 		madvise(pages, bytes, MADV_REMOVE);
 	else
 		fallocate(file->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pages - file->home,
