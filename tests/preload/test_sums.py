@@ -37,10 +37,11 @@ class Sums(Case):
         self.assertLessEqual(self.count(records, "sum"), records[-1]["t"] + 1)
         self.assertGreater(self.count(records, "sum"), 0)
         sums = [record for record in records if record["kind"] == "sum"]
-        self.assertEqual(sum(record["alloc"]["count"] for record in sums), 100000)
+        allocs = [record for record in sums if "alloc" in record]  # a line that is due may come between an allocation and its free
+        self.assertEqual(sum(record["alloc"]["count"] for record in allocs), 100000)
         self.assertEqual({record["api"] for record in sums}, {"cuMemAllocAsync"})
         self.assertTrue(all(record["caller"].startswith("sums+0x") for record in sums))
-        self.assertEqual(max(record["largest"]["bytes"] for record in sums), 2 * MIB)
+        self.assertEqual(max(record["largest"]["bytes"] for record in allocs), 2 * MIB)
         self.assertEqual({record["bytes"] for record in records if record["kind"] == "alloc"}, {LARGE})
         # Without the large memory the whole log is smaller than the lines of 40 allocations.
         self.sums(1, STEP - 1)
