@@ -43,6 +43,10 @@ machine() {
 	has_not "others hold"
 	simulated SPILL_SIM_VRAM=8GiB SPILL_SIM_HELD=3GiB SPILL_SIM_FAIL=nvmlInit_v2:1:999 -- --root m
 	has_not "others hold"
+	# The memory of an integrated device is the host's, and NVML tells nothing of it.
+	simulated SPILL_SIM_VRAM=8GiB SPILL_SIM_HELD=3GiB SPILL_SIM_CAPS=integrated -- --root m
+	has "device 0 is integrated"
+	has_not "others hold"
 }
 
 @test "without a driver: a fact, and nothing is wrong" {
@@ -505,7 +509,7 @@ machine() {
 
 @test "the policy is that of an interpreter's script or module" {
 	machine
-	python=$(python3 -c 'import sys; print(sys.executable)')
+	python=$(command python3 -c 'import sys; print(sys.executable)')
 	printf '[app train.py]\nhost.ahead = 1GiB\n[app torch.run]\nhost.ahead = 3GiB\n' >p.conf
 	printf '#!%s -u\n' "$python" >train.py
 	mkdir shims

@@ -3,7 +3,6 @@ import functools
 import os
 import pathlib
 import shutil
-import sys
 import unittest
 
 from harness import MIB, PROGRAMS, Case
@@ -11,7 +10,7 @@ from harness import MIB, PROGRAMS, Case
 HERE = pathlib.Path(__file__).resolve().parent
 # By the loader, by dlsym, and by ctypes as pynvml does it.
 WAYS = {"link": [str(PROGRAMS / "nvml_link")], "dlsym": [str(PROGRAMS / "nvml_dlsym")],
-        "ctypes": [sys.executable, str(HERE / "nvml_job.py")]}
+        "ctypes": ["python3", str(HERE / "nvml_job.py")]}
 LIMIT = {"SPILL_MEMINFO_REPORT": "limit"}
 SPILL = {"SPILL_MEMINFO_REPORT": "spill", "SPILL_HOST_LIMIT": "100MiB", "SPILL_HOST_RESERVE": "0"}
 LIMITS = {"SPILL_DEVICE_LIMIT": "40MiB", "SPILL_DEVICE_1_LIMIT": "24MiB"}
@@ -99,6 +98,17 @@ class Unchanged(Nvml):
             self.assertEqual(self.told(lines), [(64, 64)] * 3)
             self.assertEqual([call for call in trace.read_text(encoding="utf-8").split() if call.startswith("cu")], ["cuInit"])
             trace.unlink()
+
+    @each
+    def test_memory_that_is_the_host_s(self, way):
+        """NVML does not support the question there, and no figure of ours takes the place of that answer."""
+        words = "init device:0 first:0 second:0 alloc:8 first:1 child:0"
+        for caps in "integrated", "integrated, coherent":
+            alone = self.ask(way, words, preload=False, SPILL_SIM_CAPS=caps)
+            self.assertEqual([line[:2] for line in alone if line[0][:5] in ("first", "secon", "child")],
+                             [["first:0", "3"], ["second:0", "3"], ["first:1", "3"], ["child:0", "3"]])
+            for variables in ({}, {**LIMIT, **LIMITS}, {**SPILL, **LIMITS}):
+                self.assertEqual(self.ask(way, words, SPILL_SIM_CAPS=caps, **variables), alone, variables)
 
     def test_with_cuda_looked_at(self):
         """A runtime that has asked for its functions has not begun to use a device."""

@@ -231,6 +231,7 @@ class Figures(TopCase):
         self.assertEqual(rest, max(14 * MIB - free - held_now, 0))
         self.assertEqual(others(SPILL_SIM_VRAM="14MiB", **sim)[0], 0, "never below nothing")
         self.assertEqual(others(SPILL_SIM_VRAM="2MiB", SPILL_SIM_FAIL="nvmlInit_v2:1:999", **sim)[0], None)
+        self.assertEqual(others(SPILL_SIM_VRAM="2MiB", SPILL_SIM_CAPS="integrated", **sim)[0], None, "NVML does not know it there")
         text = subprocess.run([SPILL, "top", "--once"], capture_output=True, text=True, timeout=60, check=False,
                               env={"PATH": os.environ["PATH"], "SPILL_SIM_VRAM": "2MiB", **sim}).stdout
         self.assertIn(" by others", text)

@@ -105,6 +105,8 @@ const char *nvmlErrorString(nvmlReturn_t result)
 		return "not initialised";
 	case NVML_ERROR_INVALID_ARGUMENT:
 		return "invalid argument";
+	case NVML_ERROR_NOT_SUPPORTED:
+		return "not supported";
 	case NVML_ERROR_NOT_FOUND:
 		return "not found";
 	case NVML_ERROR_INSUFFICIENT_SIZE:
@@ -227,11 +229,20 @@ static uint64_t free_of(int number)
 	return total ? free_bytes : start;
 }
 
+/* NVML says nothing of memory that is the host's (GB10: NVIDIA's forum, 358869; Jetson's is alike). */
+static nvmlReturn_t check_memory_call(nvmlDevice_t device, const void *memory)
+{
+	if (!memory || number_of(device) < 0)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return sim_config()->integrated ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	ENTER(nvmlDeviceGetMemoryInfo);
-	if (!memory || number_of(device) < 0)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = check_memory_call(device, memory);
+	if (result)
+		return result;
 	memory->total = sim_config()->vram[number_of(device)] + sim_config()->reserved;
 	memory->free = free_of(number_of(device));
 	memory->used = memory->total - memory->free;
@@ -241,8 +252,9 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
 	ENTER(nvmlDeviceGetMemoryInfo_v2);
-	if (!memory || number_of(device) < 0)
-		return NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = check_memory_call(device, memory);
+	if (result)
+		return result;
 	/* SPILL_SIM_NVML_LATER=1: a newer library, which knows one more version. */
 	bool later = memory->version == nvmlMemory_v2 + 1 && getenv("SPILL_SIM_NVML_LATER");
 	if (memory->version != nvmlMemory_v2 && !later)
