@@ -51,11 +51,13 @@ static const char *name_of(CUresult result)
  * Host memory that the simulated driver holds, mapped or not: the pages of its home that are in the
  * page cache (tests/sim/core/device.c). The home is the largest mapping. Used pages are at its start.
  */
+#define LOOKED_AT ((size_t)1 << 30)
 static unsigned long long host(void)
 {
-	static unsigned char resident[((size_t)1 << 30) >> 12];
+	static unsigned char resident[LOOKED_AT / 4096];
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char line[512];
-	unsigned long long start, end, pages = 0, home = 0, largest = sizeof(resident) << 12;
+	unsigned long long start, end, pages = 0, home = 0, largest = LOOKED_AT;
 	FILE *file = fopen("/proc/self/maps", "re");
 
 	while (file && fgets(line, sizeof(line), file)) {
@@ -67,11 +69,11 @@ static unsigned long long host(void)
 	}
 	if (file)
 		fclose(file);
-	if (!home || mincore((void *)(uintptr_t)home, sizeof(resident) << 12, resident))
+	if (!home || mincore((void *)(uintptr_t)home, LOOKED_AT, resident))
 		exit(64);
-	for (size_t i = 0; i < sizeof(resident); i++)
+	for (size_t i = 0; i < LOOKED_AT / page; i++)
 		pages += resident[i] & 1;
-	return pages << 12;
+	return pages * page;
 }
 
 static int compare(const void *left, const void *right)

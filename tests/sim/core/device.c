@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core_internal.h"
@@ -199,9 +200,9 @@ void device_empty(char *pages, uint64_t bytes)
 
 	if (!needed)
 		madvise(pages, bytes, MADV_REMOVE);
-	else
-		fallocate(file->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pages - file->home,
-		          (off_t)bytes);
+	else /* by number, as libc's function is one */
+		syscall(SYS_fallocate, file->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		        pages - file->home, (off_t)bytes);
 }
 
 bool device_files_open(const struct sim_config *config, uint64_t host_bytes, bool small)
