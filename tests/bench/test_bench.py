@@ -20,6 +20,8 @@ import table_programs  # noqa: E402
 import table_ranks  # noqa: E402
 
 STAND_IN = TOP / "tests/bench/stand_in"
+# A command that takes longer hangs. More where programs run by an emulator (scripts/aarch64).
+PATIENCE_S = 120 * int(os.environ.get("PATIENCE", "1"))
 
 
 class Limit(unittest.TestCase):
@@ -311,7 +313,7 @@ class Ranks(unittest.TestCase):
     def test_in_small(self):
         """Whatever the figures are: each rank has a log, counts toward host.limit with the others, and is in the report."""
         command = [sys.executable, str(TOP / "scripts/bench"), "--ranks", "6", "--rounds", "1"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("\n6 ranks alive at once: 6 files, ", done.stdout)
         self.assertIn("; 0 of them count alone toward host.limit\n", done.stdout)
@@ -330,7 +332,7 @@ class Ranks(unittest.TestCase):
 class InSmall(unittest.TestCase):
     def bench(self, *arguments):
         command = [sys.executable, str(TOP / "scripts/bench"), "--simulated", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("SIMULATED", done.stdout)
         return done.stdout
@@ -348,20 +350,20 @@ class InSmall(unittest.TestCase):
 
     def test_gate(self):
         done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--gate", "--rounds", "1"], capture_output=True,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?m)^\| cuLaunchKernel \| [^|]+ \| [^|]+ \| [^|]+ \|$")
 
     def test_decide(self):
         done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--decide", "--rounds", "1"], capture_output=True,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("| 0 rules | 32 rules |", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^\| [\d.]+ \([\d.]+ to [\d.]+\) \| [\d.]+ \([\d.]+ to [\d.]+\) \|$")
 
     def test_report(self):
         done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--report", "3000", "--rounds", "1"], capture_output=True,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for form in ("text", "--json", "--html"):
             self.assertRegex(done.stdout, rf"(?m)^\| {form} \| [\d.]+ \([\d.]+ to [\d.]+\) \|")
@@ -369,7 +371,7 @@ class InSmall(unittest.TestCase):
 
     def test_replay(self):
         done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--replay", "3000", "--rounds", "1"], capture_output=True,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for name in ("wc -l", "report", "replay", "replay, a quarter too small"):
             self.assertRegex(done.stdout, rf"(?m)^\| {name} \| [\d.]+ \([\d.]+ to [\d.]+\) \|")
@@ -383,7 +385,7 @@ class InSmall(unittest.TestCase):
                 environment["STAND_IN_FAILS"] = fails
             command = [sys.executable, str(TOP / "scripts/bench"), "--simulated", "--rounds", str(rounds), "--llama",
                        str(program), str(gguf_py), *columns]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment, check=False)
             runs = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()] if record.exists() else []
             self.assertEqual([path.name for path in pathlib.Path(folder).iterdir() if path != record], [])
         return done.returncode, done.stdout, done.stderr, runs

@@ -1,5 +1,8 @@
 # Loaded by each .bats file. The build folder comes from meson as BUILD.
 setup() {
+	local reason
+	# What this machine cannot run: lines `FILE / TEST: REASON` of tests/aarch64/left_out.
+	if [ -n "${LEFT_OUT:-}" ] && reason=$(grep -F " / $BATS_TEST_DESCRIPTION: " "$LEFT_OUT"); then skip "${reason#*: }"; fi
 	data=$BATS_TEST_DIRNAME/data
 	cd "$BATS_TEST_TMPDIR"
 	# What a developer's shell has set must not decide a test.
@@ -7,6 +10,9 @@ setup() {
 	export HOME=$BATS_TEST_TMPDIR XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config LC_ALL=C.UTF-8
 	spill=$BUILD/spill
 }
+
+# For the tests themselves: a machine whose python3 is an emulated one has a quicker one, too (scripts/aarch64).
+python3() { "${TESTS_PYTHON:-$(type -P python3)}" "$@"; }
 
 # The output has the text / a line that is exactly the text.
 has() { [[ $output == *"$1"* ]] || { echo "no '$1' in:"; echo "$output"; return 1; }; }

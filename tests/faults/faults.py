@@ -10,12 +10,12 @@ import subprocess
 import tempfile
 
 from programs import FAULTS, Program
-from harness import LIBRARY, SPILL
+from harness import LIBRARY, PATIENCE, SPILL
 import log_schema
 
 OLD_LOG = pathlib.Path(__file__).resolve().parents[1] / "cli/data/kept/0.1.0.jsonl"
 MODULE = FAULTS / "faults.so"
-PATIENCE_S = 120  # a run that takes longer waits for something that never comes
+PATIENCE_S = 120 * PATIENCE  # a run that takes longer waits for something that never comes
 
 # Of both vendors. OUT_OF_MEMORY is what a program may always get for a request.
 VENDOR_ERRORS = {2: "out of memory", 801: "not supported", 1: "invalid value", 999: "unknown"}

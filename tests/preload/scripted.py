@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from harness import KERNELS, MIB, PROGRAMS, Case
+from harness import KERNELS, MIB, PATIENCE, PROGRAMS, Case
 
 # Three of 4 MiB fit into 14 MiB; the fourth spills or is out of memory.
 FULL = "retain:0 alloc:a:4m:5 fill:a verify:a info free:a info"
@@ -29,6 +29,7 @@ class ScriptCase(Case):
 
     def run_in(self, command, environment, how=None):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60} | (how or {})
+        options["timeout"] *= PATIENCE
         return subprocess.run(command, env=environment, text=True, check=False, **options)
 
     good = Case.all_right

@@ -19,7 +19,7 @@ LIBRARY, SPILL, SIM, RANDOM = BUILD / "libspill.so", BUILD / "spill", BUILD / "t
 sys.path.append(str(HERE.parent))
 import log_schema  # noqa: E402
 
-PATIENCE_S = 120  # a program that takes longer waits for something that never comes; a long one has more
+PATIENCE_S = 120 * int(os.environ.get("PATIENCE", "1"))  # a program that takes longer waits for something that never comes; a long one has more
 LINES_A_SECOND = 100  # at least, on a busy machine
 ENOUGH, LITTLE = "1GiB", "10MiB"
 
