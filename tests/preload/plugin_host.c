@@ -19,21 +19,23 @@ static int find_runtime(struct dl_phdr_info *info, size_t size, void *place)
 
 int main(int argc, char **argv)
 {
-	ElfW(Addr) before = 0;
+	void *before = NULL;
 
 	for (int i = 1; i < argc; i++) {
 		void *plugin = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
-		struct link_map *map;
 		run_function *run;
+		Dl_info place;
 
-		if (!plugin || dlinfo(plugin, RTLD_DI_LINKMAP, &map)) {
+		if (!plugin) {
 			printf("%s\n", dlerror());
 			return 1;
 		}
 		*(void **)&run = dlsym(plugin, "plugin_run");
+		if (!run || !dladdr((void *)run, &place))
+			return 1;
 		printf("run %d", run());
-		printf(" again %d place %s", run(), map->l_addr == before ? "same" : "new");
-		before = map->l_addr;
+		printf(" again %d place %s", run(), place.dli_fbase == before ? "same" : "new");
+		before = place.dli_fbase;
 
 		ElfW(Addr) runtime = 0;
 		dl_iterate_phdr(find_runtime, &runtime);

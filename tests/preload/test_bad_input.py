@@ -1,7 +1,6 @@
 """Bad input: each is one clear line or an honest pass-through; the program's own results never change."""
 import os
 import subprocess
-import sys
 import unittest
 
 from harness import KERNELS, PROGRAMS, SMALL, apart, before_end, program
@@ -57,7 +56,7 @@ class Policy(ScriptCase):
 
     def test_with_all_descriptors_in_use_it_holds(self):
         path = self.write("[device]\nlimit = 4MiB\n[host]\nlimit = 8MiB\nreserve = 0\n")
-        done = self.run_in([sys.executable, "-c", NO_DESCRIPTOR_LEFT], self.environment(SPILL_POLICY=path, SPILL_LOG="off"))
+        done = self.run_in(["python3", "-c", NO_DESCRIPTOR_LEFT], self.environment(SPILL_POLICY=path, SPILL_LOG="off"))
         self.assertNotIn("observes", done.stderr)
         self.assertEqual(done.stdout, "3\n", done.stderr)
 

@@ -131,7 +131,7 @@ class CodeRoom(MovableCase):
 
 class NothingToFillItUp(MovableCase):
     """On a card of a real size: where too little can move, the reserve is there when the first spill comes. Nothing is freed here."""
-    usual = MovableCase.usual | {"SPILL_SIM_VRAM": "3GiB", "SPILL_DEVICE_RESERVE": "64MiB", "SPILL_MOVABLE_ENABLE": "off",
+    usual = MovableCase.usual | {"SPILL_SIM_VRAM": "3GiB", "SPILL_SIM_ADDRESSES": "16GiB", "SPILL_DEVICE_RESERVE": "64MiB", "SPILL_MOVABLE_ENABLE": "off",
                                  "SPILL_SIM_ROOM": "module:12MiB,function:4MiB,stream:4MiB", "SPILL_HOST_RESERVE": "64MiB"}
     loads = ("module", "function", "stream", "first:a")
 

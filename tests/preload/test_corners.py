@@ -91,7 +91,8 @@ class Limits(CornerCase):
         with open("/proc/meminfo", encoding="ascii") as file:
             mib = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable:")) // 1024
         each = mib // 8
-        done = self.fresh(f"retain:0 alloc:a:{each}m:40", SPILL_OOM_CHAIN="managed", SPILL_HOST_LIMIT="1TiB")
+        done = self.fresh(f"retain:0 alloc:a:{each}m:40", SPILL_OOM_CHAIN="managed", SPILL_HOST_LIMIT="1TiB",
+                          SPILL_SIM_ADDRESSES=f"{2 * mib}MiB")
         self.assertIn(f"alloc:a:{each}m:40 CUDA_ERROR_OUT_OF_MEMORY", done.stdout)
         records = self.checked_records()
         # 8 of these are all there is; others may have freed some since.

@@ -3,7 +3,6 @@
 Before 12.2 there is no cuMemCreate of host memory. From then to 12.8 there is no attribute that tells so, and before 12.5 there is no
 cuCtxRecordEvent, so nothing moves.
 """
-import sys
 import unittest
 
 from drivers import VERSIONS, path_of
@@ -47,7 +46,7 @@ class Drivers(MovableCase):
         for version in VERSIONS:
             with self.subTest(version):
                 number = int(version.replace(".", "0")) * 10
-                done = self.run_program([sys.executable, "-c", ASKS, *SINCE], preload=False, LD_LIBRARY_PATH=path_of(version, self.folder))
+                done = self.run_program(["python3", "-c", ASKS, *SINCE], preload=False, LD_LIBRARY_PATH=path_of(version, self.folder))
                 self.assertEqual(done.stderr, "")
                 since = [version for version in SINCE.values() for _ in range(2)] + [12020, 12090]
                 self.assertEqual(done.stdout.split(), [str(number >= first) for first in since])

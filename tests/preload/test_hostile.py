@@ -281,9 +281,14 @@ class Library(Hostile):
         shutil.copy(PROGRAMS / "prog_driver_link", program)
         with open(place + b"/p.conf", "wb") as file:
             file.write(b"nonsense\n")
+        # A program that runs cannot be written. Not the one above: that is only read, where an emulator runs it.
+        busy = place + b"/busy" + NAME
+        shutil.copy(sys.executable, busy)
+        running = subprocess.Popen([busy, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+        self.addCleanup(running.communicate)
         for variables, text in (({}, "expect lower speed"), ({"SPILL_POLICY": place + b"/p.conf"}, ":1:"),
                                 ({"SPILL_MODE": NAME}, "SPILL_MODE"), ({"SPILL_LOG": place + b"/none/x/%e"}, ""),
-                                ({"SPILL_LOG": program}, "no log"), ({"SPILL_DEVICE_LIMIT": "30MiB", "SPILL_OOM_CHAIN": ""}, "out of memory"),
+                                ({"SPILL_LOG": busy}, "no log"), ({"SPILL_DEVICE_LIMIT": "30MiB", "SPILL_OOM_CHAIN": ""}, "out of memory"),
                                 ({"SPILL_LOG_STDERR": "all"}, "spilled")):
             with self.subTest(variables):
                 environment = self.environment(**{"LD_PRELOAD": LIBRARY, "SPILL_SIM_VRAM": "64MiB", "SPILL_MOVABLE_ENABLE": "off",

@@ -40,11 +40,14 @@ class Wrappers(Case):
                         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_the_ends_of_a_process(self):
-        for name, where, order in EACH:
-            for last, status in (("abort()", -6), ("_exit(5)", 5)):
+        for last, status in (("abort()", -6), ("_exit(5)", 5)):
+            command = ["python3", "-c", f"import os; os.{last}"]
+            alone = self.run_program(command, preload=False)
+            self.assertEqual(alone.returncode, status)
+            for name, where, order in EACH:
                 with self.subTest(wrapper=name, where=where, last=last):
-                    done = self.run_program(["python3", "-c", f"import os; os.{last}"], LD_PRELOAD=order)
-                    self.assertEqual((done.returncode, done.stderr), (status, ""))
+                    done = self.run_program(command, LD_PRELOAD=order)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr), (status, alone.stdout, alone.stderr))
 
     def test_an_end_of_a_process_passes_who_is_behind(self):
         for name, arguments, status in (("abort", "", -6), ("_exit", "5", 5), ("_Exit", "5", 5), ("__assert_fail", "b'a', b'file', 1, b'f'", -6)):

@@ -12,9 +12,10 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -250,18 +251,25 @@ TEST(a_fork_is_a_process_of_its_own)
 	uint64_t word = 0;
 	assert_int_equal(pipe2(ask, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(answer, O_CLOEXEC), 0);
-	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* so that it can wait for its child's child */
 	add(1 * MIB);
 	pid_t parent = begin_child();
 	if (parent == 0) {
 		add(40 * MIB);
-		if (begin_child() == 0) {
+		pid_t child = begin_child();
+		if (child == 0) {
 			close(ask[1]);
 			obey(ask[0], answer[1]);
 		}
-		pause();
+		word = (uint64_t)child;
+		if (write(answer[1], &word, sizeof(word)) == sizeof(word))
+			pause();
+		_exit(1);
 	}
 	close(ask[0]);
+	assert_int_equal(read(answer[0], &word, sizeof(word)), sizeof(word));
+	int child = pidfd_open((pid_t)word, 0);
+	assert_true(child >= 0);
+	word = 0;
 	assert_int_equal(write(ask[1], &word, sizeof(word)), sizeof(word));
 	assert_int_equal(read(answer[0], &word, sizeof(word)), sizeof(word));
 	assert_int_equal(word, 41 * MIB);
@@ -279,7 +287,8 @@ TEST(a_fork_is_a_process_of_its_own)
 	close(ask[1]);
 	close(answer[1]);
 	close(answer[0]);
-	assert_true(waitpid(-1, NULL, 0) > 0);
+	assert_int_equal(poll(&(struct pollfd){.fd = child, .events = POLLIN}, 1, -1), 1); /* it has ended */
+	close(child);
 	assert_int_equal(others(), 0);
 }
 

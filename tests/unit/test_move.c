@@ -731,9 +731,11 @@ static void *make_and_release(void *argument)
 		expect(of);
 		if (!of)
 			continue;
-		for (unsigned i = 0; i < of->count; i++)
+		for (unsigned i = 0; i < of->count; i++) {
+			unsigned char *bytes = fake_vendor_bytes(spill_chunked_address(of, i), 0);
 			for (uint64_t at = 0; at < of->chunks[i].bytes; at++)
-				fake_vendor_bytes(spill_chunked_address(of, i), 0)[at] = pattern(i, at);
+				bytes[at] = pattern(i, at);
+		}
 		spill_chunked_enlist(of);
 		look_at(of);
 		if (random >> 30)
