@@ -42,6 +42,23 @@ dlsym:
 
 #elif defined(__aarch64__)
 
+/* The compiler signs return addresses on the stack (-mbranch-protection), so this does. Only with key A, as usual. */
+#if defined(__ARM_FEATURE_PAC_DEFAULT) && (__ARM_FEATURE_PAC_DEFAULT & 1)
+#define SIGN hint #25 /* paciasp */; .cfi_negate_ra_state
+#define CHECK hint #29 /* autiasp */; .cfi_negate_ra_state
+#define MARK_SIGNED 2
+#else
+#define SIGN
+#define CHECK
+#define MARK_SIGNED 0
+#endif
+/* Calls and returns are in pairs, as a guarded control stack wants them. */
+#ifdef __ARM_FEATURE_GCS_DEFAULT
+#define MARK_PAIRED 4
+#else
+#define MARK_PAIRED 0
+#endif
+
 	.text
 	.globl	dlsym
 	.type	dlsym, %function
@@ -49,13 +66,14 @@ dlsym:
 dlsym:
 	.cfi_startproc
 	hint	#34 /* bti c */
+	mov	x2, x30
+	SIGN
 	stp	x29, x30, [sp, #-32]!
 	.cfi_def_cfa_offset 32
 	.cfi_offset 29, -32
 	.cfi_offset 30, -24
 	mov	x29, sp
 	stp	x0, x1, [sp, #16]
-	mov	x2, x30
 	bl	spill_dlsym_find
 	mov	x16, x0
 	ldp	x0, x1, [sp, #16]
@@ -63,6 +81,7 @@ dlsym:
 	.cfi_def_cfa_offset 0
 	.cfi_restore 29
 	.cfi_restore 30
+	CHECK
 	cbz	x16, 1f
 	mov	x0, x16
 	ret
@@ -73,13 +92,13 @@ dlsym:
 	.cfi_endproc
 	.size	dlsym, .-dlsym
 
-/* As cet.h does on x86: GNU_PROPERTY_AARCH64_FEATURE_1_AND with BTI. */
+/* As cet.h does on x86: GNU_PROPERTY_AARCH64_FEATURE_1_AND with BTI, PAC and GCS. */
 #ifdef __ARM_FEATURE_BTI_DEFAULT
 	.section .note.gnu.property, "a"
 	.p2align 3
 	.word	4, 16, 5
 	.asciz	"GNU"
-	.word	0xc0000000, 4, 1, 0
+	.word	0xc0000000, 4, 1 | MARK_SIGNED | MARK_PAIRED, 0
 #endif
 
 #else

@@ -1,17 +1,16 @@
-"""Library and command have the protections that the build asks for: hardened.py COMPILER LIBRARY COMMAND OBJECT…
+"""Library and command have the protections that the build asks for: hardened.py MACHINE COMPILER LIBRARY COMMAND OBJECT…
 
-OBJECT: a folder of our object files, or an archive of them. The test first makes a library without any protection, and must
-complain of all that is missing there.
+MACHINE: what all of it is for, as meson names it. OBJECT: a folder of our object files, or an archive of them. The test first makes a
+library without any protection, and must complain of all that is missing there.
 """
 import pathlib
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 
-X86 = platform.machine() == "x86_64"
-MARKS = {"IBT", "SHSTK"} if X86 else {"BTI"}
+X86 = sys.argv[1] == "x86_64"
+MARKS = {"IBT", "SHSTK"} if X86 else {"BTI", "PAC"}
 LANDING = {"endbr64"} if X86 else {"bti", "paciasp"}
 
 
@@ -89,4 +88,4 @@ def main(compiler, library, command, *objects):
     sys.exit(bool(bad) or count < 100)
 
 
-main(*sys.argv[1:])
+main(*sys.argv[2:])
