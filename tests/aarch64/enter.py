@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs a command on a machine that seems to run programs for aarch64 too: enter.py ROOT QEMU COMMAND…
 
-The kernel hands such programs to qemu-user (binfmt_misc), whichever program starts them, and they find the libraries of ROOT
-beside those of the machine, as with Debian's packages of a second architecture. All of that is in namespaces of the command's
-own (binfmt_misc: Linux 6.7; overlayfs: 5.11). So nothing on the machine changes, and no privilege is needed.
+The kernel hands such programs to qemu-user (binfmt_misc), whichever program starts them. The programs of ROOT are in the place
+of the machine's own ones of the same name: the shell, Python and what else ROOT has. They find the libraries of ROOT beside those
+of the machine, as with Debian's packages of a second architecture. All of that is in namespaces of the command's own
+(binfmt_misc: Linux 6.7; overlayfs: 5.11). So nothing on the machine changes, and no privilege is needed.
 """
 import ctypes
 import os
@@ -12,9 +13,9 @@ import sys
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_REC, MS_PRIVATE = 16384, 1 << 18
 # binfmt-misc.rst: the begin of an ELF file of 64 bits for aarch64, its mask, the interpreter. F: it is opened now. O: it gets
-# the open file. P: it gets the program's own name.
+# the open file. P: it gets the program's own name. C: a set-user-id program has the rights of its file.
 AARCH64 = rb":aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00" \
-    rb":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:%s:FOP"
+    rb":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:%s:CFOP"
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -44,8 +45,8 @@ def enter(root, qemu):
     mount("none", "/proc/sys/fs/binfmt_misc", "binfmt_misc", 0)
     with open("/proc/sys/fs/binfmt_misc/register", "wb", 0) as register:
         register.write(AARCH64 % qemu.encode())
-    layers = ":".join((f"{root}/usr/lib", f"{root}/lib", "/usr/lib"))
-    mount("overlay", "/usr/lib", "overlay", 0, f"lowerdir={layers}")
+    for folder in "lib", "bin":
+        mount("overlay", f"/usr/{folder}", "overlay", 0, f"lowerdir={root}/usr/{folder}:{root}/{folder}:/usr/{folder}")
 
 
 def main():
