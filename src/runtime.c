@@ -39,6 +39,7 @@
 #include "chunked.h"
 #include "promote.h"
 #include "publish_once.h"
+#include "reserve.h"
 #include "rules.h"
 #include "scratch.h"
 #include "stderr.h"
@@ -194,9 +195,12 @@ static void open_log(const struct spill_backend *backend)
 	    .options = runtime.config.options,
 	    .option_count = runtime.config.option_count,
 	};
-	for (unsigned i = 0; i < line.device_count; i++)
+	for (unsigned i = 0; i < line.device_count; i++) {
 		devices[i].memory =
 		    spill_policy_memory(&runtime.config.policy, backend->devices->capabilities((int)i));
+		if (devices[i].memory == SPILL_MEMORY_INTEGRATED)
+			spill_reserve_leave_out((int)i);
+	}
 	runtime.shim->note_bypass();
 	if (spill_publish_begin(&runtime.log_opened)) {
 		runtime.owner = getpid();

@@ -7,7 +7,7 @@
 #include "process.h"
 
 static struct {
-	_Atomic bool begun;
+	_Atomic bool begun, left_out;
 	_Atomic uint64_t grown; /* the most that a load of a module needed; 0: none */
 } reserves[SPILL_DEVICES];
 
@@ -21,9 +21,17 @@ static bool is_known(int device)
 uint64_t spill_reserve_size(int device)
 {
 	uint64_t size = spill_policy_device_reserve(spill_process_policy(), device);
-	return size && is_known(device)
-	           ? spill_max(size, atomic_load_explicit(&reserves[device].grown, memory_order_relaxed))
-	           : size;
+	if (!size || !is_known(device))
+		return size;
+	if (atomic_load_explicit(&reserves[device].left_out, memory_order_relaxed))
+		return 0;
+	return spill_max(size, atomic_load_explicit(&reserves[device].grown, memory_order_relaxed));
+}
+
+void spill_reserve_leave_out(int device)
+{
+	if (is_known(device))
+		atomic_store(&reserves[device].left_out, true);
 }
 
 bool spill_reserve_grow(int device, uint64_t bytes)
@@ -61,7 +69,7 @@ bool spill_reserve_has_begun(void)
 void spill_reserve_reset(void)
 {
 	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
-		reserves[i].begun = false;
+		reserves[i].begun = reserves[i].left_out = false;
 		reserves[i].grown = 0;
 	}
 	any_begun = false;

@@ -9,8 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes to keep free on the device: device.reserve, or more if the load of a module needed more. */
+/*
+ * Bytes to keep free on the device: device.reserve, or more if the load of a module needed more. 0
+ * on a device that is left out.
+ */
 uint64_t spill_reserve_size(int device);
+
+/*
+ * Nothing is kept free on this device from now on, because its memory is the host's. The vendor does
+ * not call free there what the kernel can take back from its caches, and gives it out all the same.
+ */
+void spill_reserve_leave_out(int device);
 
 /* The load of a module needed `bytes`. False if the reserve is that large. 0 stays 0. */
 bool spill_reserve_grow(int device, uint64_t bytes);

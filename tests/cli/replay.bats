@@ -53,6 +53,20 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	has "on, a card of 3.00 GiB"
 }
 
+@test "nothing is kept free for code where the device's memory is the host's" {
+	run_of alloc:1:16340 alloc:2:100 alloc:3:16 >a.jsonl
+	query='.runs[0] | .elsewhere.allocs'
+	for memory in discrete:2 integrated:1; do
+		policy "[device]\nmemory = ${memory%:*}\n[movable]\nenable = off\n"
+		[ "$(json a.jsonl)" = "${memory#*:}" ] || { echo "$memory: $(json a.jsonl)"; return 1; }
+	done
+	# The kind that the log tells.
+	sed 's/"bytes":17179869184}/"bytes":17179869184,"memory":"integrated"}/' a.jsonl >b.jsonl
+	policy '[movable]\nenable = off\n'
+	[ "$(json a.jsonl)" = 2 ]
+	[ "$(json b.jsonl)" = 1 ]
+}
+
 @test "sums of what has no line: the same memory at the same time as with a line for each" {
 	# A line tells the memory of its own device only, so the peak of both together may be another one.
 	query='.runs[0] | [.judged, .spills, .refused, (.elsewhere | [.allocs, .bytes, .ways]), (.devices | map([.dev, .peak, .fit]))]'

@@ -50,6 +50,30 @@ class Kinds(ScriptCase):
         self.assertEqual(oom["refused_by"], "host.reserve")
 
 
+class Reclaimable(ScriptCase):
+    """The driver of a GB10 does not call free what the kernel can take back from its caches, and gives it out all the same."""
+
+    movable = "off"
+
+    def places(self, words, **variables):
+        self.log.unlink(missing_ok=True)
+        self.good(self.script(words, **variables))
+        return [r["place"] for r in decided(self.checked_records())]
+
+    def test_all_of_an_integrated_device_is_given_out(self):
+        """20 MiB are free by the driver, and there are 3 GiB: no reserve for code sends these requests elsewhere."""
+        card = {"SPILL_SIM_VRAM": "3GiB", "SPILL_SIM_RECLAIMABLE": f"{(3 << 10) - 20}MiB"}
+        words = "retain:0 alloc:a:4m:4 alloc:b:2m:20"
+        self.assertEqual(self.places(words, SPILL_SIM_CAPS="integrated", **card), ["device"] * 24)
+        # Where the device has memory of its own, the driver's figure holds.
+        self.assertEqual(set(self.places(words, **card)), {"split"})
+        self.assertIn("split", self.places(words, SPILL_SIM_CAPS="integrated", SPILL_DEVICE_MEMORY="discrete", **card))
+
+    def test_behind_a_spill_too(self):
+        card = {"SPILL_SIM_CAPS": "integrated", "SPILL_SIM_VRAM": "64MiB", "SPILL_SIM_RECLAIMABLE": "60MiB", "SPILL_DEVICE_LIMIT": "16MiB"}
+        self.assertEqual(self.places("retain:0 alloc:a:4m:5 free:a alloc:b:4m:4", **card), ["device"] * 4 + ["managed"] + ["device"] * 4)
+
+
 class Movable(ScriptCase):
     movable = "on"
 

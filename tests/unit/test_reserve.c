@@ -122,6 +122,22 @@ TEST(nothing_to_keep)
 	assert_false(spill_reserve_is_kept(0));
 }
 
+/* Its memory is the host's. What a load needs does not bring the reserve back. */
+TEST(a_device_that_is_left_out)
+{
+	spill_reserve_leave_out(0);
+	spill_reserve_leave_out(SPILL_DEVICES);
+	spill_reserve_leave_out(-1);
+	assert_int_equal(spill_reserve_size(0), 0);
+	assert_int_equal(spill_reserve_size(1), 64 * MIB);
+	assert_false(spill_reserve_begin(0));
+	assert_false(spill_reserve_is_kept(0));
+	assert_false(spill_reserve_grow(0, 100 * MIB));
+	assert_int_equal(spill_reserve_size(0), 0);
+	assert_true(spill_reserve_begin(1));
+	assert_true(spill_reserve_is_kept(1));
+}
+
 /* A look lasts until what it left is given out, or is old. */
 TEST(few_looks)
 {

@@ -198,6 +198,9 @@ bool cli_model_may_move(const struct cli_model *model, int device);
 void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows);
 void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot);
 
+/* What is kept free on the device: device.reserve, or nothing. */
+uint64_t cli_model_reserve(const struct cli_model *model, int device);
+
 /* True if the request leaves device.reserve free. Demotes memory first if needed. */
 bool cli_model_leaves_reserve(struct cli_model *model, int device, uint64_t weight);
 

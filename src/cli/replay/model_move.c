@@ -188,9 +188,20 @@ static bool demote_chunks(struct cli_model *model, int device, struct spill_shor
 	return enough;
 }
 
+/* None where the memory is the host's (spill_reserve_leave_out). */
+uint64_t cli_model_reserve(const struct cli_model *model, int device)
+{
+	const struct spill_policy *policy = model->setting->policy;
+	unsigned capabilities = model->setting->cards[device].capabilities;
+
+	return spill_policy_memory(policy, capabilities) == SPILL_MEMORY_INTEGRATED
+	           ? 0
+	           : spill_policy_device_reserve(policy, device);
+}
+
 static struct spill_shortfall shortfall_for(const struct cli_model *model, int device, uint64_t bytes)
 {
-	return spill_policy_shortfall(spill_policy_device_reserve(model->setting->policy, device), bytes,
+	return spill_policy_shortfall(cli_model_reserve(model, device), bytes,
 	                              cli_model_free_on(model, device), cli_model_held(model, device),
 	                              model->setting->cards[device].limit);
 }
@@ -209,7 +220,7 @@ bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const
 
 static bool leaves_enough(const struct cli_model *model, int device, uint64_t weight)
 {
-	uint64_t reserve = spill_policy_device_reserve(model->setting->policy, device);
+	uint64_t reserve = cli_model_reserve(model, device);
 	uint64_t most = model->setting->cards[device].total / SPILL_RESERVE_PART;
 	uint64_t kept = reserve < most ? reserve : most;
 	uint64_t free = cli_model_free_on(model, device);
@@ -246,8 +257,7 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 		return;
 	state->taken = 0;
 	state->look_us = model->now_us + SPILL_RESERVE_LOOK_MS * MS;
-	if (cli_model_free_on(model, device) >=
-	    spill_policy_device_reserve(model->setting->policy, device) / 2)
+	if (cli_model_free_on(model, device) >= cli_model_reserve(model, device) / 2)
 		return;
 	demote_chunks(model, device, shortfall_for(model, device, 0), true, "reserve");
 	state->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;

@@ -27,9 +27,8 @@ uint64_t cli_model_free_on(const struct cli_model *model, int device)
 
 uint64_t cli_model_room(const struct cli_model *model, int device)
 {
-	return spill_policy_device_room(spill_policy_device_reserve(model->setting->policy, device),
-	                                cli_model_free_on(model, device), cli_model_held(model, device),
-	                                model->setting->cards[device].limit);
+	return spill_policy_device_room(cli_model_reserve(model, device), cli_model_free_on(model, device),
+	                                cli_model_held(model, device), model->setting->cards[device].limit);
 }
 
 /* pre: there is room */

@@ -246,6 +246,7 @@ static void load_config(void)
 	visible_of(getenv("CUDA_VISIBLE_DEVICES"));
 	config.reserved = size_of("SPILL_SIM_RESERVED", 0);
 	config.held = size_of("SPILL_SIM_HELD", 0);
+	config.reclaimable = size_of("SPILL_SIM_RECLAIMABLE", 0);
 	config.queue = number_of("SPILL_SIM_QUEUE", 1 << 20, 1022);
 	config.jitter = number_of("SPILL_SIM_JITTER", 1000000, 0);
 	config.node = (int)number_of("SPILL_SIM_NODE", 1023, 0);

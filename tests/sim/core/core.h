@@ -72,6 +72,11 @@ struct sim_config {
 	uint64_t reserved;
 	/* SPILL_SIM_HELD: bytes of each device that other processes hold (0). */
 	uint64_t held;
+	/*
+	 * SPILL_SIM_RECLAIMABLE: bytes of each device that are not reported as free, and are given out all the
+	 * same (0). On an integrated device, what the kernel can take back from its caches.
+	 */
+	uint64_t reclaimable;
 	/* SPILL_SIM_ADDRESSES: bytes of addresses of each device, for tools that record each mapped page (0: many). */
 	uint64_t addresses;
 	uint64_t context_bytes; /* SPILL_SIM_CONTEXT: device bytes that each live context takes (0). */

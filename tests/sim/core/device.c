@@ -260,9 +260,12 @@ void device_discharge(int device, uint64_t bytes)
 
 void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
 {
+	const uint64_t reclaimable = sim_config()->reclaimable;
+
 	pthread_mutex_lock(&sim_memory_lock);
 	share_settle();
 	*free_bytes = capacities[device] - used[device];
+	*free_bytes -= *free_bytes < reclaimable ? *free_bytes : reclaimable;
 	*total = capacities[device];
 	pthread_mutex_unlock(&sim_memory_lock);
 }
