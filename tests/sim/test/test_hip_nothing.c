@@ -8,12 +8,43 @@
 
 typedef long (*any)(long, long, long, long, long, long, long, long, long, long, long, long);
 
+#define ARGUMENTS 12
+
+#ifdef __x86_64__
+static void pass_structs(const char *name, long *arguments)
+{
+}
+#else
+/* Elsewhere a large struct is passed by its address, which is never 0. */
+static void pass_structs(const char *name, long *arguments)
+{
+	static const char zeros[64];
+	static const struct {
+		const char *name;
+		unsigned place; /* of the struct among the arguments */
+	} structs[] = {
+	    {"hipMalloc3D", 1},
+	    {"hipMalloc3DArray", 2},
+	    {"hipMallocMipmappedArray", 2},
+	    {"hipIpcOpenMemHandle", 1},
+	};
+
+	for (unsigned i = 0; i < sizeof(structs) / sizeof(structs[0]); i++)
+		if (!strcmp(structs[i].name, name))
+			arguments[structs[i].place] = (long)zeros;
+}
+#endif
+
 static long call(const char *name)
 {
+	long a[ARGUMENTS] = {0};
 	void *found = dlsym(RTLD_DEFAULT, name);
 
 	CHECK_TRUE(found);
-	return found ? (int)((any)found)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) : -1;
+	if (!found)
+		return -1;
+	pass_structs(name, a);
+	return (int)((any)found)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
 }
 
 /* These functions accept arguments of 0. All others must refuse them. */
