@@ -18,7 +18,8 @@ static void put_what_line(struct spill_block *block, const struct spill_report_p
 	                spill_size(oom->bytes).text);
 	if (oom->device >= 0)
 		spill_block_put(block, " of device %u", (unsigned)oom->device);
-	spill_block_put(block, " asked by %s (%s)", spill_block_name(spill_who_asked(oom->caller, oom->requester)).text,
+	spill_block_put(block, " asked by %s (%s)",
+	                spill_block_name(spill_who_asked(oom->caller, oom->requester)).text,
 	                spill_block_name(oom->api).text);
 	spill_block_end(block);
 }
@@ -74,7 +75,8 @@ static void put_held_line(struct spill_block *block, const struct spill_record_o
 static void put_caller_line(struct spill_block *block, const struct spill_group *caller)
 {
 	spill_block_line(block, "    %s  %s  in %" PRIu64 " allocation%s: %s",
-	                 spill_size(spill_bytes_all(&caller->held)).text, spill_block_name(spill_who_asked(caller->name, caller->requester)).text,
+	                 spill_size(spill_bytes_all(&caller->held)).text,
+	                 spill_block_name(spill_who_asked(caller->name, caller->requester)).text,
 	                 caller->count, caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
 }
 

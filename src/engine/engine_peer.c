@@ -124,9 +124,9 @@ static bool add_pair(const struct spill_peer_pair *pair)
 bool spill_engine_pool_shared(const struct spill_backend *backend, int owner, int user)
 {
 	return add_pair(&(struct spill_peer_pair){.backend = backend,
-	                                   .owner = {owner, NULL},
-	                                   .user = {user, NULL},
-	                                   .generation = spill_context_generation()});
+	                                          .owner = {owner, NULL},
+	                                          .user = {user, NULL},
+	                                          .generation = spill_context_generation()});
 }
 
 bool spill_engine_peer(struct spill_request *request)

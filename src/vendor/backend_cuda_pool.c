@@ -165,7 +165,8 @@ static int pool_share_device(const void *descriptions, unsigned index)
 	const CUmemAccessDesc *access = (const CUmemAccessDesc *)descriptions + index;
 	if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return SPILL_SHARED_WITH_OTHERS;
-	return access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE ? access->location.id : SPILL_SHARED_WITH_NOBODY;
+	return access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE ? access->location.id
+	                                                      : SPILL_SHARED_WITH_NOBODY;
 }
 
 const struct spill_vendor_pools spill_cuda_pools = {

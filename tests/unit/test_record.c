@@ -119,7 +119,8 @@ static const struct spill_record_alloc split = {
 	"{\"v\":1,\"kind\":\"alloc\",\"t\":12.345678,\"seq\":7,\"order\":9,\"tid\":4711,\"dev\":0,\"api\":" \
 	"\"cuMemAlloc_" \
 	"v2\"," \
-	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"requester\":\"libllama.so+0x10\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":" \
+	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"requester\":\"libllama.so+0x10\",\"bytes\":7555858432," \
+	"\"ptr\":\"0x302000000\",\"place\":" \
 	"\"split\"," \
 	"\"device_bytes\":5368709120,\"host_bytes\":2187149312,"
 #define SPLIT_TAIL \
@@ -262,7 +263,8 @@ TEST(oom_tells_who_holds_what)
 	    "{\"place\":\"host\",\"error\":\"host.limit\"}],"
 	    "\"places\":[{\"place\":\"split\",\"count\":2,\"device_bytes\":5,\"host_bytes\":6,"
 	    "\"managed_bytes\":7}],"
-	    "\"callers\":[{\"caller\":\"libA.so+0x1\",\"requester\":\"a.py:f\",\"count\":3,\"device_bytes\":1,\"host_bytes\":2,"
+	    "\"callers\":[{\"caller\":\"libA.so+0x1\",\"requester\":\"a.py:f\",\"count\":3,\"device_bytes\":"
+	    "1,\"host_bytes\":2,"
 	    "\"managed_bytes\":3},{\"count\":1,\"device_bytes\":0,\"host_bytes\":4,\"managed_bytes\":0}],"
 	    "\"holders\":[{\"seq\":4,\"bytes\":90,\"place\":\"device\",\"api\":\"hipMalloc\","
 	    "\"caller\":\"libA.so+0x1\"},{\"seq\":5,\"bytes\":7,\"place\":\"managed\",\"api\":\"hipMalloc\"}]"
