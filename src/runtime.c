@@ -16,6 +16,7 @@
 #include "context_end.h"
 #include "config.h"
 #include "contexts.h"
+#include "ipc.h"
 #include "live_page.h"
 #include "deferred.h"
 #include "engine.h"
@@ -72,6 +73,8 @@ static const struct spill_fork_lock *const fork_locks[] = {
     [SPILL_RANK_CHUNKED] = &spill_chunked_fork_lock,
     [SPILL_RANK_RULES] = &spill_growth_state_fork_lock,
     [SPILL_RANK_HOST_CHUNKS] = &spill_host_chunks_fork_lock,
+    [SPILL_RANK_IPC_EXPORT] = &spill_ipc_export_fork_lock,
+    [SPILL_RANK_IPC_IMPORT] = &spill_ipc_import_fork_lock,
     [SPILL_RANK_METRICS] = &spill_metrics_fork_lock,
     [SPILL_RANK_CONTEXTS] = &spill_contexts_fork_lock,
     [SPILL_RANK_CONTEXT_END] = &spill_context_end_fork_lock,

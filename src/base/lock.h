@@ -21,6 +21,8 @@ enum spill_lock_rank {
 	SPILL_RANK_CHUNKED,        /* chunked.c: allocations that can be moved. */
 	SPILL_RANK_RULES,          /* rules.c: pools that grow. */
 	SPILL_RANK_HOST_CHUNKS,    /* host_chunks.c: host memory for moved chunks. */
+	SPILL_RANK_IPC_EXPORT,     /* ipc_export.c: memory that other processes may open. */
+	SPILL_RANK_IPC_IMPORT,     /* ipc_import.c: memory of other processes. */
 	SPILL_RANK_ACCESS_MODEL,   /* access_model.c: the order of use and its costs. */
 	SPILL_RANK_RECORDING,      /* access_recording.c: the file of movable.record. */
 	SPILL_RANK_GRAPH_ACCESS,   /* graph_access.c: memory that executable graphs use. */

@@ -47,6 +47,9 @@ bool spill_engine_free(struct spill_request *request);
 void spill_engine_end(struct spill_request *request, struct spill_allocation *allocation,
                       enum spill_reason reason);
 bool spill_engine_context(struct spill_request *request);
+/* engine_import.c */
+bool spill_engine_import(struct spill_request *request);
+bool spill_engine_import_end(struct spill_request *request);
 /* engine_export.c, engine_peer.c, engine_room.c, engine_stream.c, engine_info.c */
 bool spill_engine_export(struct spill_request *request);
 bool spill_engine_peer(struct spill_request *request);

@@ -12,6 +12,7 @@
 #include "abi/cuda.h"
 #include "engine.h"
 #include "exporting.h"
+#include "ipc.h"
 #include "note.h"
 #include "chunk_set.h"
 #include "vmm.h"
@@ -43,6 +44,25 @@ static void note_chunks(const struct spill_request *request, const struct spill_
 	         "place = device, or movable.enable = off, keeps all of them plain",
 	         spill_engine_api(request), placed->caller);
 	spill_note("export", text);
+}
+
+/*
+ * The vendor refuses a legacy handle of chunks, so they get one of ours (ipc.h). The placement stays
+ * where it is: a free by another thread meanwhile is the program's error.
+ */
+static bool serve_handle(const struct spill_request *request, const struct spill_allocation *placed)
+{
+	int cancel = spill_ours_begin();
+	bool served = request->mode && request->out && !placed->ordered &&
+	              spill_ipc_export(placed->placement, placed->bytes, request->out);
+	spill_ours_end(cancel);
+	if (served)
+		spill_note(
+		    "export",
+		    "the driver has no cuIpcGetMemHandle for memory that is made of chunks, so libspill "
+		    "hands it to other processes itself. These need libspill, too. Such memory does "
+		    "not move any more");
+	return served;
 }
 
 static void handle_refusal(const struct spill_request *request, const struct spill_allocation *placed)
@@ -93,7 +113,11 @@ bool spill_engine_export(struct spill_request *request)
 		/* The driver's answer for other memory that it does not export. */
 		request->result = allocation.backend->invalid_value;
 	}
-	if (request->result && !is_wrong(request))
+	if (!request->result || is_wrong(request))
+		return false;
+	if (placed && request->op == SPILL_OP_EXPORT && serve_handle(request, &allocation))
+		request->result = 0;
+	else
 		handle_refusal(request, placed ? &allocation : NULL);
 	return false;
 }

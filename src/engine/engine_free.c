@@ -15,6 +15,7 @@
 #include "gate.h"
 #include "graph_access.h"
 #include "host_chunks.h"
+#include "ipc.h"
 #include "vendor_pool.h"
 #include "move.h"
 #include "ordered_pool.h"
@@ -256,6 +257,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 		release_placement(allocation, true);
 		finish_free(request, allocation, reason);
 	}
+	spill_ipc_context_ended(context_end);
 	spill_deferred_context_ended(context_end);
 	spill_ordered_context_ended(context_end);
 	if (backend->pools && backend->pools->outlive_contexts && !spill_capture_any())

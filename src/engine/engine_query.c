@@ -2,14 +2,15 @@
  * Queries about a pointer: memory that we placed looks like one plain device allocation.
  *
  * The vendor is asked first, so that it judges the arguments. Then the answers that would show our
- * placement are replaced. Answers about abilities of the memory (IPC, RDMA, handle types) stay the
- * vendor's. See "Unified Addressing" in the CUDA Driver API. HIP numbers its attributes alike
+ * placement are replaced. Answers about abilities of the memory (RDMA) stay the vendor's, except for
+ * IPC, which libspill serves. Memory of another process that libspill has mapped looks so, too. See "Unified Addressing" in the CUDA Driver API. HIP numbers its attributes alike
  * (hip_runtime_api.h, hipPointer_attribute).
  */
 #include <string.h>
 
 #include "abi/cuda.h"
 #include "engine.h"
+#include "ipc.h"
 #include "vmm.h"
 
 /* Our answer for one attribute: the vendor's stays, it is replaced, or the attribute is invalid. */
@@ -19,6 +20,7 @@ enum answer { UNCHANGED, REPLACED, INVALID };
  * Unique in the process for ever; the id of a shared chunk would not be. The vendor's ids are small
  * numbers.
  */
+#define IMPORTED (1ull << 62) /* numbers of imports */
 static unsigned long long buffer_id(const struct spill_allocation *allocation)
 {
 	return 1ull << 63 | allocation->seq;
@@ -45,6 +47,23 @@ static enum answer answer_of_mapping(const struct spill_backend *backend, int de
 	}
 }
 
+/* Memory that we placed, or have opened for the program (ipc.h). */
+static bool find(uint64_t ptr, struct spill_allocation *allocation)
+{
+	struct spill_ipc_range range;
+	if (spill_ledger_placed(ptr, allocation))
+		return true;
+	if (!spill_ipc_at(ptr, &range))
+		return false;
+	*allocation = (struct spill_allocation){.backend = range.backend,
+	                                        .ptr = range.ptr,
+	                                        .bytes = range.bytes,
+	                                        .device = range.device,
+	                                        .context = range.context,
+	                                        .seq = IMPORTED | range.number};
+	return true;
+}
+
 static enum answer answer_of(const struct spill_allocation *allocation, CUpointer_attribute attribute,
                              uint64_t ptr, void *value)
 {
@@ -62,6 +81,14 @@ static enum answer answer_of(const struct spill_allocation *allocation, CUpointe
 		if (!allocation->ordered)
 			return UNCHANGED;
 		*(bool *)value = false; /* the driver says true of managed memory */
+		return REPLACED;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		if (!spill_ipc_serves(allocation->placement))
+			return UNCHANGED;
+		*(int *)value = 1;
+		return REPLACED;
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		*(unsigned long long *)value = 0; /* chunks have descriptors, plain memory has none */
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -103,7 +130,7 @@ bool spill_engine_attributes(struct spill_request *request)
 		return true;
 	if (request->result || !request->attributes.wanted || !request->attributes.values)
 		return false;
-	bool placed = spill_ledger_placed(request->ptr, &allocation);
+	bool placed = find(request->ptr, &allocation);
 	if (!placed && !spill_vmm_spilled_at(request->ptr, &range))
 		return false;
 	const struct spill_backend *backend =
@@ -128,7 +155,7 @@ bool spill_engine_pointer(struct spill_request *request)
 	struct spill_allocation allocation;
 	if (request->step++ == 0)
 		return true;
-	if (request->result == 0 && request->out && spill_ledger_placed(request->ptr, &allocation) &&
+	if (request->result == 0 && request->out && find(request->ptr, &allocation) &&
 	    allocation.backend->describe_plain)
 		allocation.backend->describe_plain(request->out, request->ptr, allocation.device);
 	return false;
@@ -142,7 +169,7 @@ bool spill_engine_range(struct spill_request *request)
 		return true;
 	if (request->result)
 		return false;
-	if (spill_ledger_placed(request->ptr, &allocation))
+	if (find(request->ptr, &allocation))
 		range = (struct spill_vmm_range){.va = allocation.ptr, .bytes = allocation.bytes};
 	/* For a mapping of host memory the vendor returns another base (measured, H200). */
 	else if (!spill_vmm_spilled_at(request->ptr, &range))

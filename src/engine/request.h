@@ -64,7 +64,11 @@ struct spill_capture;
 	X(POOL_SET, pool, "changes a pool; restarts its highest figures, those of our segments too") \
 	X(SYNCHRONIZE, synchronize, \
 	  "waits for work: afterwards unused memory in stream order goes back, as the driver's does") \
-	X(EXPORT, export, "exports memory to another process or device driver: refused for placed memory") \
+	X(EXPORT, export, \
+	  "exports memory to another process or device driver: refused for placed memory, but for legacy " \
+	  "handles") \
+	X(IMPORT, import, "opens a legacy handle of another process: libspill opens its own") \
+	X(IMPORT_END, import_end, "ends the use of an opened handle: likewise") \
 	X(INFO, info, "reads free and total memory: the vendor's answer, changed as meminfo.report says") \
 	X(ATTR, attributes, \
 	  "reads attributes of a pointer: placed memory looks like one plain device allocation") \
@@ -207,7 +211,7 @@ struct spill_request {
 	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one. */
 	/*
 	 * CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET, POOL_GET, POOL_SET: the
-	 * attribute. ACCESS, POOL_SHARE: the number of descriptions. SYNCHRONIZE: enum spill_waits_for.
+	 * attribute. EXPORT: 1 for a legacy handle. IMPORT: the flags. ACCESS, POOL_SHARE: the number of descriptions. SYNCHRONIZE: enum spill_waits_for.
 	 */
 	unsigned mode;
 

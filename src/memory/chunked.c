@@ -7,6 +7,7 @@
 #include "account.h"
 #include "capture.h"
 #include "clock.h"
+#include "ipc.h"
 #include "chunk_map.h"
 #include "minmax.h"
 
@@ -87,12 +88,25 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 	return chunked;
 }
 
+int spill_chunk_create(const struct spill_backend *backend, int device, bool on_host, uint64_t bytes,
+                       uint64_t *handle)
+{
+	const struct spill_vendor_physical *physical = backend->physical;
+	if (physical->create_shareable)
+		return physical->create_shareable(device, on_host, bytes, handle);
+	return physical->create(device, on_host, bytes, handle);
+}
+
+/* The program exports a set by its own handle, and only if it asked for such memory. */
 static int create_memory(const struct spill_chunked *chunked, struct spill_chunk *chunk)
 {
-	const struct spill_vendor_physical *physical = chunked->base.backend->physical;
+	const struct spill_placement *base = &chunked->base;
+	const struct spill_vendor_physical *physical = base->backend->physical;
 	if (chunked->properties && !chunk->on_host)
 		return physical->create_as(chunked->properties, chunk->bytes, &chunk->handle);
-	return physical->create(chunked->base.device, chunk->on_host, chunk->bytes, &chunk->handle);
+	if (chunked->set)
+		return physical->create(base->device, chunk->on_host, chunk->bytes, &chunk->handle);
+	return spill_chunk_create(base->backend, base->device, chunk->on_host, chunk->bytes, &chunk->handle);
 }
 
 int spill_chunked_allow(const struct spill_chunked *chunked)
@@ -146,6 +160,7 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	struct spill_chunked *chunked = (struct spill_chunked *)placement;
 	const struct spill_backend *backend = placement->backend;
 	spill_chunked_delist(chunked);
+	spill_ipc_exported_ends(chunked);
 	if (!context_ended || backend->vmm->outlive_contexts)
 		release_memory(chunked);
 	spill_account_device_return(placement->device, placement->held.device);
@@ -216,7 +231,7 @@ bool spill_device_chunk_get(const struct spill_backend *backend, int device, uin
 	uint64_t made;
 	if (!spill_device_charge_all(device, spill_device_limit(backend, device), bytes))
 		return false;
-	if (backend->physical->create(device, false, bytes, &made)) {
+	if (spill_chunk_create(backend, device, false, bytes, &made)) {
 		spill_account_device_return(device, bytes);
 		return false;
 	}

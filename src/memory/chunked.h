@@ -12,6 +12,8 @@
 #include "gate.h"
 #include "place.h"
 
+struct spill_ipc_exported;
+
 struct spill_chunk {
 	uint64_t handle, bytes;
 	uint64_t offset; /* from the start of the allocation. */
@@ -56,9 +58,11 @@ struct spill_chunked {
 	/* Members of an enlisted placement. The mover's lock guards them. */
 	TAILQ_ENTRY(spill_chunked) link; /* oldest first. */
 	_Atomic bool enlisted;
-	_Atomic bool dead;        /* dead cache: a growing pool never reuses it (growth.h). */
-	bool owed;                /* made when no chunk could move: older ones give way later. */
-	bool pinned;              /* exported: never moves again. */
+	_Atomic bool dead; /* dead cache: a growing pool never reuses it (growth.h). */
+	bool owed;         /* made when no chunk could move: older ones give way later. */
+	bool pinned;       /* exported: never moves again. */
+	/* What other processes may open (ipc_export.c); NULL: nothing. */
+	struct spill_ipc_exported *exported;
 	bool followed;            /* enlisted and not pinned: its chunks are in the chunk map. */
 	bool grows;               /* once enlisted, older ones of its run become dead cache. */
 	uint64_t seq;             /* the ledger's number, which is its age. */
@@ -97,6 +101,13 @@ spill_chunked_new_fn spill_chunked_new;
 
 /* The same with addresses of its own. Maps nothing. */
 spill_chunked_new_fn spill_chunked_reserve;
+
+/*
+ * Makes memory of a chunk, on the device or the host, so that it can be handed to other processes
+ * where that is possible (ipc.h). Charges nothing. Returns the vendor's error.
+ */
+int spill_chunk_create(const struct spill_backend *backend, int device, bool on_host, uint64_t bytes,
+                       uint64_t *handle);
 
 /*
  * Makes and maps more chunks, `bytes` in all, a multiple of the unit. The last one may be smaller.

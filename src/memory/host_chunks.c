@@ -184,7 +184,7 @@ static const char *make_chunk(const struct spill_backend *backend, int device, u
 	const char *refused = spill_physical_charge(spill_process_policy(), bytes);
 	if (refused)
 		return refused;
-	int result = backend->physical->create(device, true, bytes, &handle);
+	int result = spill_chunk_create(backend, device, true, bytes, &handle);
 	if (result) {
 		spill_account_physical_return(bytes);
 		return backend->error_name(result);

@@ -101,9 +101,19 @@ struct spill_vendor_physical {
 	void (*describe)(const void *properties, struct spill_physical *physical);
 	int (*granularity)(int device, bool on_host, uint64_t *bytes);
 	int (*create)(int device, bool on_host, uint64_t bytes, uint64_t *handle);
+	/* The same, so that it can be handed on where that is possible (to_descriptor). NULL: nowhere. */
+	int (*create_shareable)(int device, bool on_host, uint64_t bytes, uint64_t *handle);
 	/* On a device, with the vendor's structure of properties. */
 	int (*create_as)(const void *properties, uint64_t bytes, uint64_t *handle);
 	int (*release)(uint64_t handle);
+	/*
+	 * For other processes. `retain` makes one more handle of what is mapped at `va`. A descriptor
+	 * is the caller's to close; another process makes a handle of it. NULL, all three, where
+	 * `create_shareable` is.
+	 */
+	int (*retain)(uint64_t va, uint64_t *handle);
+	int (*to_descriptor)(uint64_t handle, int *descriptor);
+	int (*from_descriptor)(int descriptor, uint64_t *handle);
 };
 
 /* Address ranges, and mappings of physical memory in them. */

@@ -165,36 +165,53 @@ static void unmap(CUdeviceptr at)
 
 /* -- legacy handles ---------------------------------------------------------------------------- */
 
-/* Movable memory has no such handle. Once that was seen, later requests from here stay plain. */
 static CUdeviceptr take_legacy(struct message *message, int *descriptor)
 {
-	CUdeviceptr at = 0;
-	CUresult result = CUDA_ERROR_INVALID_VALUE;
+	CUdeviceptr at, mine;
+	CUipcMemHandle again;
 
 	*descriptor = -1;
-	for (unsigned i = 0; i < 2 && result; i++) {
-		if (at)
-			OK(cuMemFree_v2(at));
-		OK(cuMemAlloc_v2(&at, BYTES));
-		result = cuIpcGetMemHandle(&message->handle, at);
-	}
-	must("cuIpcGetMemHandle", result);
+	OK(cuMemAlloc_v2(&at, BYTES));
+	OK(cuIpcGetMemHandle(&message->handle, at));
+	OK(cuIpcGetMemHandle(&again, at + BYTES / 2));
+	say("handle of a part %s",
+	    memcmp(&again, &message->handle, sizeof(again)) ? "is another" : "is the same");
+	CUresult result = cuIpcOpenMemHandle_v2(&mine, message->handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+	say("opened by its owner: %d", result);
 	return at;
 }
 
+static int attribute(CUdeviceptr at, CUpointer_attribute which)
+{
+	int value = -1;
+
+	OK(cuPointerGetAttribute(&value, which, at));
+	return value;
+}
+
+/* Both opens count, and an address of plain memory can be asked about. */
 static CUdeviceptr import_legacy(const struct message *message, int descriptor)
 {
-	CUdeviceptr at;
+	CUdeviceptr at, again;
 
 	(void)descriptor;
+	say("opened with no flags %d", cuIpcOpenMemHandle_v2(&at, message->handle, 0));
 	OK(cuIpcOpenMemHandle_v2(&at, message->handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+	OK(cuIpcOpenMemHandle_v2(&again, message->handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+	say("opened again %s", at == again ? "at the same address" : "elsewhere");
+	OK(cuIpcCloseMemHandle(again));
+	say("memory type %d, device %d, managed %d", attribute(at, CU_POINTER_ATTRIBUTE_MEMORY_TYPE),
+	    attribute(at + BYTES - 1, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL),
+	    attribute(at, CU_POINTER_ATTRIBUTE_IS_MANAGED) & 255);
 	return at;
 }
 
 static void end_legacy(CUdeviceptr at)
 {
 	say("free of an opened handle %d", cuMemFree_v2(at));
+	say("close within it %d", cuIpcCloseMemHandle(at + 4096));
 	OK(cuIpcCloseMemHandle(at));
+	say("close of what is closed %d", cuIpcCloseMemHandle(at));
 }
 
 static void give_legacy(CUdeviceptr at)

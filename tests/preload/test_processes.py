@@ -35,6 +35,7 @@ class Processes(Case):
                 moved = [record["seq"] for record in records if record["kind"] == "move"]
                 self.assertGreater(len(moved), 0)
                 self.assertNotIn(self.of_block(records)["seq"], moved)
+                self.assertEqual(self.of_block(records)["place"], "device" if kind == "pool" else "movable")
                 self.assertEqual(records[-1]["live"]["device_bytes"] + records[-1]["live"]["host_bytes"], 0)
 
     def test_imported_memory_is_not_ours(self):

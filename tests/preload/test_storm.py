@@ -14,7 +14,7 @@ THREADS = 8
 ELSEWHERE = re.compile(r"cuGetProcAddress|cuDevicePrimaryCtxReset|cuDevicePrimaryCtxRelease$|cuStreamBeginCapture|cuStreamEndCapture_ptsz"
                        r"|cuGraphAddNode|cuCtxDisablePeerAccess|cuMemGetHandleForAddressRange|cuStreamDestroy$"
                        r"|cuCtxDestroy$|cuMemHostRegister$|cuMemPoolExportToShareableHandle|cuMulticastBind"
-                       r"|cuMemPoolSetAccess|cuMemPool[GS]etAttribute")
+                       r"|cuIpcOpenMemHandle|cuIpcCloseMemHandle|cuMemPoolSetAccess|cuMemPool[GS]etAttribute")
 
 
 class Storm(Case):

@@ -25,12 +25,14 @@
 #define OTHER(...)
 #ifdef ROWS_CUDA_DRIVER
 #define DOMAIN_CUDA_DRIVER ROW
+static const CUipcMemHandle zero_shared;
 #else
 #define DOMAIN_CUDA_DRIVER OTHER
 #endif
 #ifdef ROWS_CUDA_RUNTIME
 #define DOMAIN_CUDA_RUNTIME ROW
 static const struct cudaExtent zero_extent;
+static const cudaIpcMemHandle_t zero_shared;
 #else
 #define DOMAIN_CUDA_RUNTIME OTHER
 #endif

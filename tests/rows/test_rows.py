@@ -103,7 +103,7 @@ class Rows(Case):
 
 
 # Rows whose base has a newer form: only a look-up that names a version gives them.
-OLDER = {"cuMemHostRegister", "cuGraphAddNode", "cuStreamBeginCapture", "cuStreamBeginCapture_ptsz", "cuStreamDestroy",
+OLDER = {"cuMemHostRegister", "cuIpcOpenMemHandle", "cuGraphAddNode", "cuStreamBeginCapture", "cuStreamBeginCapture_ptsz", "cuStreamDestroy",
          "cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuGetProcAddress",
          "cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v3", "cuGraphInstantiate",
          "cuGraphExecUpdate", "cuGraphExecKernelNodeSetParams", "cuCtxSynchronize"} | {

@@ -1,6 +1,6 @@
 /*
  * Calls a function of the table with all arguments zero: ZEROS (a, b, c) is (0, 0, 0), so that each call is compiled
- * with the row's own prototype. Structures are passed by value under one name only, extent.
+ * with the row's own prototype. Structures are passed by value under two names only, extent and shared.
  */
 #ifndef ROWS_ZERO_H
 #define ROWS_ZERO_H
@@ -25,10 +25,11 @@
 #define ZEROS_11(a, b, c, d, e, f, g, h, i, j, k) \
 	(ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g), ZERO(h), ZERO(i), ZERO(j), ZERO(k))
 
-/* 0, or for an argument called extent the structure zero_extent. */
+/* 0, or for an argument called extent or shared the structure zero_extent or zero_shared. */
 #define ZERO(name) ZERO_SECOND(ZERO_IS_##name, 0, _)
 #define ZERO_SECOND(...) ZERO_SECOND_(__VA_ARGS__)
 #define ZERO_SECOND_(first, second, ...) second
 #define ZERO_IS_extent _, zero_extent
+#define ZERO_IS_shared _, zero_shared
 
 #endif

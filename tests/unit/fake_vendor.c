@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define OBJECTS 4096
 #define PENDING 64
@@ -341,6 +343,35 @@ int fake_vendor_retain(uint64_t *handle, uint64_t va)
 	return retain(handle, va);
 }
 
+static int retain_at(uint64_t va, uint64_t *handle)
+{
+	return retain(handle, va);
+}
+
+/* A descriptor is a file with the handle in it. It is good in the same process, while the handle is. */
+CALL(to_descriptor, fails(), fake_vendor.failure, (uint64_t handle, int *descriptor), (handle, descriptor))
+{
+	int made = of(handle) && !fake_vendor.no_descriptors ? memfd_create("handle", MFD_CLOEXEC) : -1;
+	if (made < 0 || write(made, &handle, sizeof(handle)) != sizeof(handle))
+		return FAKE_INVALID;
+	*descriptor = made;
+	return 0;
+}
+
+CALL(from_descriptor, fails(), fake_vendor.failure, (int descriptor, uint64_t *handle), (descriptor, handle))
+{
+	uint64_t found = 0;
+	struct object *object = NULL;
+	if (pread(descriptor, &found, sizeof(found), 0) == sizeof(found))
+		object = of(found);
+	if (!object)
+		return FAKE_INVALID;
+	object->handles++;
+	fake_vendor.handles++;
+	*handle = found;
+	return 0;
+}
+
 int fake_vendor_properties(struct fake_properties *properties, uint64_t handle)
 {
 	pthread_mutex_lock(&lock);
@@ -673,9 +704,14 @@ const struct spill_backend fake_vendor_backend = {
                                                   .advise_accessed_by = advise,
                                                   .advise_read_mostly = advise_read_mostly,
                                                   .prefetch = prefetch},
-    .physical =
-        &(const struct spill_vendor_physical){
-            .describe = describe, .granularity = granularity, .create = create, .release = release},
+    .physical = &(const struct spill_vendor_physical){.describe = describe,
+                                                      .granularity = granularity,
+                                                      .create = create,
+                                                      .create_shareable = create,
+                                                      .release = release,
+                                                      .retain = retain_at,
+                                                      .to_descriptor = to_descriptor,
+                                                      .from_descriptor = from_descriptor},
     .vmm = &(const struct spill_vendor_vmm){.outlive_contexts = true,
                                             .reserve = reserve,
                                             .unreserve = unreserve,

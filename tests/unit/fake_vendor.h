@@ -44,6 +44,7 @@ struct fake_vendor {
 	const bool *marks_pass;   /* not NULL: marks pass when it says so */
 	const void *dead_context; /* has ended: no vendor forgives a call for its events */
 	bool no_pools;
+	bool no_descriptors;  /* no memory can be handed to other processes */
 	uint64_t next_handle; /* not 0: the value of the next handle */
 	/*
 	 * Another thread's doing, once: during a mapping, the making of a pool, a look at its reserved

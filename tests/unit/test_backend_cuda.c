@@ -232,6 +232,64 @@ TEST(host_memory_is_on_the_node_that_is_named)
 	spill_numa_use("", SPILL_NODE_NEAREST);
 }
 
+/* A driver that has descriptors for some kinds of memory only, or is full. */
+static CUmemLocationType no_descriptors_for;
+static CUresult full;
+static unsigned made[2]; /* without and with a descriptor. */
+
+static CUresult create_some(CUmemGenericAllocationHandle *handle, size_t size,
+                            const CUmemAllocationProp *wanted, unsigned long long flags)
+{
+	if (full)
+		return full;
+	if (wanted->requestedHandleTypes && wanted->location.type == no_descriptors_for)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	made[wanted->requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR]++;
+	return CUDA_SUCCESS;
+}
+
+static void made_so_far(unsigned without, unsigned with)
+{
+	assert_int_equal(made[0], without);
+	assert_int_equal(made[1], with);
+}
+
+TEST(memory_is_shareable_where_the_driver_can)
+{
+	const struct spill_vendor_physical *physical = spill_backend_cuda.physical;
+	uint64_t handle;
+	spill_cuda.cuMemCreate = create_some;
+	assert_int_equal(physical->create_shareable(4, false, 1, &handle), 0);
+	made_so_far(1, 0); /* there is no function for descriptors */
+	assert_int_equal(physical->to_descriptor(1, &(int){0}), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(physical->from_descriptor(1, &handle), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(physical->retain(1, &handle), CUDA_ERROR_NOT_SUPPORTED);
+	void *unused = (void *)never;
+	memcpy(&spill_cuda.cuMemExportToShareableHandle, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemImportFromShareableHandle, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemRetainAllocationHandle, &unused, sizeof(unused));
+	no_descriptors_for = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+	/* The second one on the host does not ask for one again. */
+	full = CUDA_ERROR_OUT_OF_MEMORY;
+	assert_int_equal(physical->create_shareable(4, true, 1, &handle), CUDA_ERROR_OUT_OF_MEMORY);
+	full = CUDA_SUCCESS;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(physical->create_shareable(4, false, 1, &handle), 0);
+		assert_int_equal(physical->create_shareable(4, true, 1, &handle), 0);
+	}
+	made_so_far(3, 2);
+	no_descriptors_for = CU_MEM_LOCATION_TYPE_INVALID;
+	assert_int_equal(physical->create_shareable(4, true, 1, &handle), 0);
+	made_so_far(4, 2);
+	/* What the program asks for is made as it asks. */
+	assert_int_equal(physical->create(4, false, 1, &handle), 0);
+	made_so_far(5, 2);
+	/* A driver that has no attribute for them, as on WSL2. */
+	lacks[0] = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+	assert_int_equal(physical->create_shareable(5, false, 1, &handle), 0);
+	made_so_far(6, 2);
+}
+
 static int mode_within;
 static unsigned long nodes_within;
 static CUresult host_answer;

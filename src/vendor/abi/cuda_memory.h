@@ -123,6 +123,7 @@ typedef enum CUmemRangeHandleType_enum {
 } CUmemRangeHandleType;
 
 #define CU_IPC_HANDLE_SIZE 64
+#define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS 1u
 
 typedef struct CUipcMemHandle_st {
 	char reserved[CU_IPC_HANDLE_SIZE];

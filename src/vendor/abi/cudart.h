@@ -14,7 +14,9 @@ typedef struct CUgraphNode_st *cudaGraphNode_t;
 typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
 typedef struct cudaArray *cudaArray_t;
 typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
-typedef struct cudaIpcMemHandle_st cudaIpcMemHandle_t;
+typedef struct cudaIpcMemHandle_st {
+	char reserved[64];
+} cudaIpcMemHandle_t;
 
 typedef enum cudaError {
 	cudaSuccess = 0,

@@ -117,10 +117,6 @@ enum cudaDeviceP2PAttr {
 	cudaDevP2PAttrAccessSupported = 2,
 };
 
-typedef struct cudaIpcMemHandle_st {
-	char reserved[64];
-} cudaIpcMemHandle_t;
-
 enum cudaJitOption { cudaJitMaxRegisters = 0 };
 enum cudaLibraryOption { cudaLibraryHostUniversalFunctionAndDataTable = 0 };
 

@@ -1,0 +1,207 @@
+/*
+ * Handles of memory that is made of chunks: exporter and importer in one process, which the vendor of
+ * the tests allows. Two processes: tests/preload/processes.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#define SETUP setup
+#include "unit.h"
+#include "account.h"
+#include "fake_vendor.h"
+#include "ipc.h"
+
+#define CHUNK (4 * FAKE_SMALL_UNIT)
+#define BYTES (3 * CHUNK - 100)
+
+static struct spill_policy policy;
+static char one_context, other_context;
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
+	fake_vendor_reset_mover(64 * CHUNK);
+	fake_vendor.failure = FAKE_INVALID;
+	spill_account_reset();
+	return 0;
+}
+
+static struct spill_placement *make(void)
+{
+	const char *error;
+	const struct spill_place_request wanted = {&fake_vendor_backend, &policy, 0, &policy, BYTES, 0,
+	                                           SPILL_UNLIMITED};
+	struct spill_placement *made = spill_place_movable.make(&wanted, &error);
+	assert_non_null(made);
+	spill_chunked_pin(spill_chunked_of(made));
+	return made;
+}
+
+static int open_handle(const void *handle, void *context, uint64_t *ptr)
+{
+	return spill_ipc_open(&fake_vendor_backend, 0, context, handle, ptr);
+}
+
+static void close_handle(uint64_t ptr)
+{
+	struct spill_ipc_import *last;
+	assert_true(spill_ipc_close(ptr, true, &last));
+	assert_non_null(last);
+	spill_ipc_unmap(last);
+}
+
+static void nothing_is_held(void)
+{
+	assert_int_equal(fake_vendor_alive(), 0);
+	assert_int_equal(fake_vendor.broken, 0);
+	assert_int_equal(fake_vendor.device, 0);
+}
+
+TEST(all_chunks_are_mapped_in_order)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES], again[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	uint64_t ptr;
+	assert_true(spill_ipc_serves(made));
+	assert_true(spill_ipc_export(made, BYTES, handle));
+	assert_true(spill_ipc_export(made, BYTES, again));
+	assert_memory_equal(handle, again, sizeof(handle));
+	assert_true(spill_ipc_is(handle) && spill_ipc_is_own(handle));
+	for (unsigned i = 0; i < 3; i++)
+		fake_vendor_bytes(made->ptr + i * CHUNK, 0)[7] = (unsigned char)(i + 1);
+	assert_int_equal(open_handle(handle, &one_context, &ptr), 0);
+	assert_true(ptr != made->ptr);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(fake_vendor_bytes(ptr + i * CHUNK, 0)[7], i + 1);
+	close_handle(ptr);
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+/* By contexts: each has a mapping of its own, which counts. */
+TEST(opens_are_counted)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	struct spill_ipc_import *last;
+	struct spill_ipc_range range;
+	uint64_t first, second, third;
+	assert_true(spill_ipc_export(made, BYTES, handle));
+	assert_int_equal(open_handle(handle, &one_context, &first), 0);
+	assert_int_equal(open_handle(handle, &one_context, &second), 0);
+	assert_int_equal(open_handle(handle, &other_context, &third), 0);
+	assert_true(first == second && first != third);
+	assert_true(spill_ipc_at(first + BYTES - 1, &range));
+	assert_true(range.ptr == first && range.bytes == BYTES && range.context == &one_context);
+	assert_false(spill_ipc_at(first + BYTES, &range));
+	assert_false(spill_ipc_close(first + 1, true, &last));
+	assert_true(spill_ipc_close(first, true, &last));
+	assert_null(last);
+	/* Who cannot wait leaves it mapped, and it can be opened again. */
+	assert_true(spill_ipc_close(first, false, &last));
+	assert_null(last);
+	assert_false(spill_ipc_close(first, true, &last));
+	assert_non_null(fake_vendor_bytes(first, 0));
+	assert_int_equal(open_handle(handle, &one_context, &second), 0);
+	assert_true(first == second);
+	close_handle(first);
+	close_handle(third);
+	assert_false(spill_ipc_at(first, &range));
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+/* The importer keeps the memory; nobody else can open it any more. */
+TEST(the_exporter_frees)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	uint64_t ptr, none;
+	assert_true(spill_ipc_export(made, BYTES, handle));
+	assert_int_equal(open_handle(handle, &one_context, &ptr), 0);
+	fake_vendor_bytes(ptr + CHUNK, 0)[0] = 9;
+	spill_placement_release(made, false);
+	assert_int_equal(fake_vendor_bytes(ptr + CHUNK, 0)[0], 9);
+	assert_int_equal(open_handle(handle, &other_context, &none), FAKE_INVALID);
+	close_handle(ptr);
+	nothing_is_held();
+}
+
+TEST(handles_that_nobody_made)
+{
+	struct spill_ipc_handle handle = {.magic = SPILL_IPC_MAGIC, .bytes = BYTES};
+	char made[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *placement = make();
+	uint64_t ptr;
+	assert_false(spill_ipc_is(&(struct spill_ipc_handle){.magic = 1}));
+	assert_false(spill_ipc_is_own(&handle));
+	assert_int_equal(open_handle(&handle, &one_context, &ptr), FAKE_INVALID);
+	/* More bytes than the chunks have, another number, another name. */
+	assert_true(spill_ipc_export(placement, BYTES, made));
+	for (unsigned i = 0; i < 3; i++) {
+		memcpy(&handle, made, sizeof(handle));
+		handle.bytes += i == 0 ? 2 * CHUNK : 0;
+		handle.number += i == 1;
+		handle.name[3] ^= i == 2;
+		assert_int_equal(open_handle(&handle, &one_context, &ptr), FAKE_INVALID);
+	}
+	spill_placement_release(placement, false);
+	nothing_is_held();
+}
+
+TEST(a_context_that_ends_closes_what_it_opened)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	struct spill_ipc_range range;
+	uint64_t mine, others;
+	assert_true(spill_ipc_export(made, BYTES, handle));
+	assert_int_equal(open_handle(handle, &one_context, &mine), 0);
+	assert_int_equal(open_handle(handle, &other_context, &others), 0);
+	struct spill_context_end end = spill_context_end_begin(&fake_vendor_backend, 0, &one_context);
+	spill_ipc_context_ended(&end);
+	spill_context_end_finish(&end, false);
+	assert_false(spill_ipc_at(mine, &range));
+	assert_true(spill_ipc_at(others, &range));
+	close_handle(others);
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+/* Each call of the vendor, on either side. What is refused leaves nothing, and works later. */
+TEST(a_failing_call_leaves_nothing)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	unsigned alive = fake_vendor_alive(), i = 1;
+	uint64_t ptr;
+	do
+		fake_vendor_fail(i, i + 1);
+	while (i++ < 100 && !spill_ipc_export(made, BYTES, handle) && fake_vendor_alive() == alive);
+	assert_int_equal(i - 2, 2 * 3); /* a handle and a descriptor of each chunk */
+	alive = fake_vendor_alive();
+	for (i = 1; i < 100; i++) {
+		fake_vendor_fail(i, i + 1);
+		if (!open_handle(handle, &one_context, &ptr))
+			break;
+		assert_int_equal(fake_vendor_alive(), alive);
+	}
+	/* Of each chunk a descriptor, a handle and a mapping; the range and access. */
+	assert_int_equal(i - 1, 3 * 3 + 2);
+	fake_vendor_fail(0, 0);
+	close_handle(ptr);
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+TEST(what_cannot_be_handed_on)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	fake_vendor.no_descriptors = true;
+	assert_false(spill_ipc_export(made, BYTES, handle));
+	assert_false(spill_ipc_serves(NULL));
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
