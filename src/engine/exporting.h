@@ -1,8 +1,9 @@
 /*
  * Requests that stay plain because their memory is exported.
  *
- * The driver refuses legacy IPC handles and SYNC_MEMOPS for memory that is made of chunks. A
- * pointer that the program has cannot become plain memory. So the request must be recognised: by
+ * The driver refuses SYNC_MEMOPS for memory that is made of chunks, and legacy IPC handles, which
+ * libspill cannot serve everywhere (ipc.h). A pointer that the program has cannot become plain
+ * memory. So the request must be recognised: by
  * the library that asks (policy/decide/exporters.def), or because an export of such memory was
  * refused before.
  */
