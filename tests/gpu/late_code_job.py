@@ -1,8 +1,8 @@
 """A training step in PyTorch that loads much code late: a vision transformer with AdamW under autocast, unmodified.
 
-usage: late_code_job.py MODE STEPS      MODE: one; two (half of the layers on each of two devices); ddp (a rank of torchrun)
+usage: late_code_job.py MODE STEPS      MODE: one; two (half of the layers on each of two devices); ddp, fsdp (ranks of torchrun)
 
-Standard output is the losses, one a line, digit for digit: they must not depend on where memory is. Of ddp rank 0 prints them.
+Standard output is the losses, one a line, digit for digit: they must not depend on where memory is. Of several ranks rank 0 prints.
 Standard error: `ms` a step without the first, `peak` in MiB by PyTorch's own account on the current device.
 """
 import os
@@ -11,6 +11,7 @@ import sys
 import time
 
 import torch
+import torch.distributed.fsdp
 from torch import nn
 from torch_model import Block, deterministic
 
@@ -34,13 +35,18 @@ class Vision(nn.Module):
 
 
 deterministic()
-rank = int(os.environ.get("LOCAL_RANK", "0")) if mode == "ddp" else 0
+ranks = mode in ("ddp", "fsdp")
+rank = int(os.environ["LOCAL_RANK"]) if ranks else 0
 devices = ["cuda:0", "cuda:1"] if mode == "two" else [f"cuda:{rank}"]
 torch.cuda.set_device(devices[0])
 net = Vision(devices)
-if mode == "ddp":
+if ranks:
     torch.distributed.init_process_group("nccl")
+if mode == "ddp":
     net = nn.parallel.DistributedDataParallel(net, device_ids=[rank])
+if mode == "fsdp":
+    for module in (*net.layers, net):
+        torch.distributed.fsdp.fully_shard(module)
 optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
 torch.manual_seed(7 + rank)
 images = torch.randn(BATCH, 3, IMAGE, IMAGE, device=devices[0])
@@ -61,5 +67,5 @@ for _ in range(steps):
 if rank == 0:
     peak = max(torch.cuda.max_memory_reserved(device) for device in devices) >> 20
     print(f"ms {statistics.median(times[1:] or times):.1f}\npeak {peak}", file=sys.stderr)
-if mode == "ddp":
+if ranks:
     torch.distributed.destroy_process_group()
