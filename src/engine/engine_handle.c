@@ -152,45 +152,67 @@ bool spill_engine_unmap(struct spill_request *request)
 	return false;
 }
 
-/* Only for the set's own device, to read and write? CUDA only: HIP has no sets. */
-static bool is_own_access(const struct spill_request *request, int device)
+/* The devices that may read and write now, a bit each. 0: something else was set. Only CUDA has sets. */
+_Static_assert(SPILL_DEVICES <= 64, "a bit for each device");
+static uint64_t users_of(const struct spill_request *request)
 {
 	const CUmemAccessDesc *access = request->properties;
-	return request->mode == 1 && access->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-	       access->location.id == device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	uint64_t users = 0;
+	for (unsigned i = 0; i < request->mode; i++) {
+		if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id < 0 ||
+		    access[i].location.id >= SPILL_DEVICES ||
+		    access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+			return 0;
+		users |= 1ull << access[i].location.id;
+	}
+	return users;
 }
 
-/*
- * The program has access to its mappings: sets among them may move. Sets that may move already do
- * not during the call, because a chunk is not mapped for a moment.
- */
-bool spill_engine_access(struct spill_request *request)
+/* Tells each set in the range. Returns the memory that has ended meanwhile. pre: the mover is held */
+static struct spill_vmm_memory *tell_sets(const struct spill_request *request)
 {
 	struct spill_vmm_range range;
-	if (request->step++ == 0) {
-		if (spill_chunked_any())
-			spill_mover_lock();
-		return true;
-	}
-	if (spill_mover_is_mine())
-		spill_mover_unlock();
-	if (request->result || !request->properties)
-		return false;
+	struct spill_vmm_memory *ended = NULL, **last = &ended;
 	for (uint64_t at = request->ptr, end = at + request->bytes; at < end;) {
 		bool found = spill_vmm_spilled_at(at, &range);
 		struct spill_vmm_memory *memory = found ? spill_vmm_retaining(at) : NULL;
 		struct spill_chunked *set = set_of(memory);
 		if (set) {
-			spill_chunk_set_accessed(set, request->ptr, request->bytes,
-			                         is_own_access(request, set->base.device));
+			spill_chunk_set_accessed(set, request->ptr, request->bytes, users_of(request));
 			spill_gate_want_maintenance();
 			if (set->owed)
 				spill_promote_wanted();
 		}
 		if (memory)
-			spill_engine_finish_ended(request, spill_vmm_retained(memory, 0));
+			*last = spill_vmm_retained(memory, 0);
+		while (*last)
+			last = &(*last)->next;
 		at = found ? range.va + range.bytes : at + SPILL_CHUNK_MAP_UNIT;
 	}
+	return ended;
+}
+
+/*
+ * The program has access to its mappings: sets among them may move. Sets that may move already do
+ * not during the call, because a chunk is not mapped for a moment, and not before the new users are
+ * known.
+ */
+bool spill_engine_access(struct spill_request *request)
+{
+	struct spill_vmm_memory *ended = NULL;
+	if (request->step++ == 0) {
+		if (spill_chunked_any())
+			spill_mover_lock();
+		return true;
+	}
+	bool told = request->result == 0 && request->properties;
+	if (told && !spill_mover_is_mine())
+		spill_mover_lock();
+	if (told)
+		ended = tell_sets(request);
+	if (spill_mover_is_mine())
+		spill_mover_unlock();
+	spill_engine_finish_ended(request, ended);
 	return false;
 }
 

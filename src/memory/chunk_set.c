@@ -57,17 +57,18 @@ int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes)
 void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done)
 {
 	if (done && set->base.ptr == va)
-		set->base.ptr = 0;
+		set->base.ptr = set->users = 0;
 	else if (!done && !set->pinned)
 		spill_chunked_enlist(set);
 }
 
-void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t bytes, bool own)
+void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t bytes, uint64_t users)
 {
 	bool whole = va <= set->base.ptr && set->base.ptr + set->range <= va + bytes;
-	if (!own || !whole)
-		spill_chunked_pin(set);
-	else if (!set->pinned)
+	set->users |= users;
+	if (!users || !whole)
+		spill_chunked_pin_held(set);
+	else if (set->users >> set->base.device & 1 && !set->pinned)
 		spill_chunked_enlist(set);
 }
 

@@ -3,9 +3,9 @@
  * made of chunks. So it can be split and moved like any chunked placement. The program has a handle
  * of ours, which the vendor does not know. The calls that take it are carried out here.
  *
- * A set moves while it is mapped once, as a whole, and only its own device has access. With another
- * mapping, other access or an export it stays where it is for life. CUDA Driver API, "Virtual Memory
- * Management".
+ * A set moves while it is mapped once, as a whole, and devices may read and write all of it, its own
+ * among them. With another mapping, other access or an export it stays where it is for life. CUDA
+ * Driver API, "Virtual Memory Management".
  */
 #ifndef SPILL_CHUNK_SET_H
 #define SPILL_CHUNK_SET_H
@@ -38,10 +38,11 @@ int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes);
 void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done);
 
 /*
- * The program has set the access to [va, va + bytes). `own`: only for the set's device, to read and
- * write. From now on the set may move, or it is pinned. Waits for the mover.
+ * The program has given `users`, a bit for each device, access to [va, va + bytes), to read and write.
+ * 0: something else than that. Once the set's own device has it, the set may move; or it is pinned.
+ * pre: the mover is held, since the vendor's call if the set may move
  */
-void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t bytes, bool own);
+void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t bytes, uint64_t users);
 
 /*
  * The vendor's handle, for an export, if the set is one chunk that never moved; else 0. pre: the set

@@ -47,6 +47,8 @@ struct spill_chunked {
 	/* Its entry in the ledger: the handle of a chunk set, or a segment's number; 0: its address. */
 	uint64_t name;
 	bool set; /* the program maps it (chunk_set.h). */
+	/* Of a mapped set: the devices to which the program has given access, a bit each. */
+	uint64_t users;
 	/* Of a segment (ordered_pool.h): which parts of a chunk are in use, as spill_chunked_live. */
 	spill_chunked_live_fn *live;
 	void *owner; /* for `live`; freed with the placement. */

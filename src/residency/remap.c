@@ -10,7 +10,7 @@
 struct chunk_mapping {
 	const struct spill_backend *backend;
 	uint64_t va, bytes;
-	int users[SPILL_DEVICES + 1]; /* the chunk's device, then those with peer access */
+	int users[SPILL_DEVICES + 1]; /* the chunk's device, then others with access */
 	unsigned user_count;
 	uint64_t handle; /* mapped memory; 0: none */
 	bool accessible; /* by all users */
@@ -48,6 +48,9 @@ static struct chunk_mapping mapping_of(const struct spill_backend *backend, int 
 	/* Peer access is not for memory that the program maps itself: it gives access to that by range. */
 	if (!move->chunked->set)
 		mapping.user_count += spill_peer_devices(backend, device, mapping.users + 1);
+	for (int user = 0; user < SPILL_DEVICES; user++)
+		if (move->chunked->users >> user & 1 && user != device)
+			mapping.users[mapping.user_count++] = user;
 	return mapping;
 }
 

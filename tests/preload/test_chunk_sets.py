@@ -64,6 +64,27 @@ class Moving(Sets):
         done = self.good("create:a:24m map:a fill:a second:a create:b:24m map:b fill:b create:c:24m map:c side:a verify:a verify:b")
         self.assertEqual(self.sides(done, "a"), ["d" * 12])
 
+    def test_other_devices_keep_access_wherever_it_is(self):
+        """As XLA gives all peers access to its pools."""
+        done = self.good("create:a:24m map:a share:a:1:3 fill:a there:a create:b:24m map:b fill:b create:c:24m map:c fill:c side:a "
+                         "there:a verify:a release:c unmap:c back:a side:a there:a fill:a there:a verify:b", SPILL_SIM_DEVICES=2)
+        self.assertIn("h", self.sides(done, "a")[0])
+        self.assertEqual(self.sides(done, "a")[1], "d" * 12)
+        done = self.program("create:a:24m map:a fill:a there:a", SPILL_SIM_DEVICES=2)
+        self.assertNotEqual(self.results(done, "there:a"), [SUCCESS], "without access")
+
+    def test_access_of_a_new_address(self):
+        """Who had access to the old mapping has none to the new one."""
+        done = self.program("create:a:24m map:a share:a:1:3 fill:a unmap:a map:a create:b:40m map:b fill:b create:c:24m map:c fill:c "
+                            "side:a there:a", SPILL_SIM_DEVICES=2)
+        self.assertEqual(self.sides(done, "a"), ["h" * 12])
+        self.assertNotEqual(self.results(done, "there:a"), [SUCCESS])
+
+    def test_with_read_only_access_it_stays(self):
+        done = self.good("create:a:24m map:a fill:a share:a:1:1 there:a create:b:24m map:b fill:b create:c:24m map:c side:a there:a",
+                         SPILL_SIM_DEVICES=2)
+        self.assertEqual(self.sides(done, "a"), ["d" * 12])
+
     def test_not_all_of_it_fits(self):
         """Larger than the device: a part of it is on the host from the start."""
         done = self.good("create:a:80m map:a fill:a verify:a side:a")

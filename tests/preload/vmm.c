@@ -12,6 +12,8 @@
  *	pool:A:SIZE:COUNT   COUNT times create, map and release, back to back, until one fails
  *	retain:A            one more handle, from an inner address
  *	fill:A verify:A     by kernels and copies
+ *	share:A:N:FLAGS     gives device N that access to A (3: read and write)
+ *	there:A             as verify, by device 1
  *	same:A              the answers about A: properties, attributes, range, access
  *	exports:TYPES       handle types of the next memory
  *	export:A free:A     exports the handle; gives the handle to cuMemFree
@@ -188,6 +190,23 @@ static CUresult back(struct one *one)
 	return result;
 }
 
+static CUresult share(const struct one *one, int device, CUmemAccess_flags flags)
+{
+	const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, flags};
+
+	return cuMemSetAccess(one->address, one->bytes, &access, 1);
+}
+
+static CUresult there(struct one *one)
+{
+	CUcontext here, other;
+
+	if (cuCtxGetCurrent(&here) || cuDevicePrimaryCtxRetain(&other, 1) || cuCtxSetCurrent(other))
+		exit(64);
+	CUresult result = script_verify(group_of(one));
+	return cuCtxSetCurrent(here) ? CUDA_ERROR_INVALID_CONTEXT : result;
+}
+
 static CUresult info(void)
 {
 	size_t free = 0, total = 0;
@@ -256,6 +275,10 @@ static CUresult word(const char *word, const char *first, const char *second, co
 		return map(one->handle, one->address + one->bytes, one->bytes);
 	if (!strcmp(word, "second"))
 		return cuMemMap(one->address + one->bytes, one->bytes, 0, one->handle, 0);
+	if (!strcmp(word, "share") && second && third)
+		return share(one, atoi(second), (CUmemAccess_flags)atoi(third));
+	if (!strcmp(word, "there"))
+		return there(one);
 	if (!strcmp(word, "back"))
 		return back(one);
 	if (!strcmp(word, "half"))
