@@ -168,6 +168,7 @@ static bool place_handle(struct spill_request *request, enum spill_step step,
 	if (*error)
 		return false;
 	struct spill_place_request wanted = *place_request;
+	wanted.exportable = physical.exportable;
 	bool is_set = step == SPILL_STEP_SPLIT && is_for_set(request, &physical, &wanted);
 	const struct spill_place_ops *ops = is_set ? &spill_place_split_set : &spill_place_handle;
 	struct spill_placement *placement = ops->make(&wanted, error);

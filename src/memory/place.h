@@ -21,6 +21,7 @@ struct spill_place_request {
 	uint64_t device_limit;              /* device.limit, or SPILL_UNLIMITED */
 	struct spill_managed_advice advice; /* for managed memory: of the policy, or of a rule */
 	const void *properties;             /* for an exportable chunk set: the vendor's structure */
+	bool exportable;                    /* for a handle: the program may export it */
 	uint64_t most_chunk;                /* largest chunk; 0: only movable.chunk counts */
 };
 

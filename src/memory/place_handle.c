@@ -1,12 +1,12 @@
 /*
  * Handle: physical host memory (HOST_NUMA, pinned, read in place) without an address, for a program
- * that maps its memory itself. Flags that host memory cannot have, for exports and RDMA, are left
- * out (pitfall 8).
+ * that maps its memory itself. What it may export can be exported here, too, by descriptors. Flags
+ * that host memory cannot have, for other handles and RDMA, are left out (pitfall 8).
  */
 #include <stdlib.h>
 
 #include "account.h"
-#include "place.h"
+#include "chunked.h"
 
 static void release(struct spill_placement *placement, bool context_ended)
 {
@@ -35,7 +35,9 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	if (*error)
 		return NULL;
 	uint64_t handle;
-	int result = want->backend->physical->create(want->device, true, want->bytes, &handle);
+	int result = want->exportable
+	                 ? spill_chunk_create(want->backend, want->device, true, want->bytes, &handle)
+	                 : want->backend->physical->create(want->device, true, want->bytes, &handle);
 	if (result) {
 		*error = want->backend->error_name(result);
 		goto no_memory;

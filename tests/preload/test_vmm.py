@@ -173,6 +173,12 @@ class LooksTheSame(Vmm):
         self.program(THREE + " export:a")
         self.assertEqual([record for record in self.kinds("note") if record["code"] == "export"], [])
 
+    def test_what_the_program_may_export_can_be_exported_from_the_host(self):
+        """As NCCL's buffers, which it hands to its other ranks."""
+        done = self.good(f"exports:1 {THREE} fill:c export:a export:c verify:c")
+        self.assertEqual(self.places()[-1], "host", done.stdout)
+        self.assertEqual([record for record in self.kinds("note") if record["code"] == "export"], [])
+
     def test_a_handle_is_no_address(self):
         done = self.program(THREE + " free:a free:c fill:c verify:c")
         self.assertEqual((self.result(done, "free:a"), self.result(done, "free:c")), (INVALID, INVALID))
