@@ -42,6 +42,10 @@ static struct keeper {
 	const void *_Atomic pieces_pool;
 } keepers[SPILL_DEVICES];
 
+/* Devices on which a library works that exchanges memory between devices, a bit each. */
+static _Atomic uint64_t together;
+_Static_assert(SPILL_DEVICES <= 64, "a bit for each device");
+
 static struct keeper *keeper_of(int device)
 {
 	return device >= 0 && device < SPILL_DEVICES ? &keepers[device] : NULL;
@@ -375,7 +379,7 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
 	return load;
 }
 
-static void note_growth(int device, uint64_t size, const char *api)
+static void note_growth(int device, uint64_t size, const char *who, const char *why)
 {
 	char line[256];
 	struct spill_text text = spill_text_begin(line, sizeof(line));
@@ -384,8 +388,8 @@ static void note_growth(int device, uint64_t size, const char *api)
 	spill_text_add(&text, " grows to ");
 	spill_text_size(&text, size);
 	spill_text_add(&text, ": ");
-	spill_text_add(&text, api);
-	spill_text_add(&text, " needed more than was kept free");
+	spill_text_add(&text, who);
+	spill_text_add(&text, why);
 	spill_note("reserve", line);
 }
 
@@ -400,7 +404,29 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device,
 	uint64_t most = spill_min(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
 	uint64_t needs = spill_min(spill_minus(load->free, free), most);
 	if (spill_reserve_grow(device, needs))
-		note_growth(device, needs, api);
+		note_growth(device, needs, api, " needed more than was kept free");
+}
+
+static void grow_together(const struct spill_backend *backend, int device)
+{
+	uint64_t free, total;
+	if (spill_device_memory(backend, device, &free, &total))
+		return;
+	uint64_t size = spill_min(SPILL_RESERVE_TOGETHER, total / SPILL_RESERVE_PART);
+	if (spill_reserve_grow(device, size))
+		note_growth(device, size, "NCCL or its like",
+		            " works on several devices of this process, whose kernels wait for each other");
+}
+
+void spill_reserve_together(const struct spill_backend *backend, int device)
+{
+	uint64_t bit = keeper_of(device) ? 1ull << device : 0;
+	if (!bit || atomic_load_explicit(&together, memory_order_relaxed) & bit)
+		return;
+	uint64_t others = atomic_fetch_or(&together, bit);
+	for (int i = 0; others && i < SPILL_DEVICES; i++)
+		if ((others | bit) >> i & 1)
+			grow_together(backend, i);
 }
 
 void spill_reserve_keeper_reset(void)
@@ -413,5 +439,6 @@ void spill_reserve_keeper_reset(void)
 		keeper->at_risk = false;
 		keeper->at_risk_ns = keeper->pieces_bytes = 0;
 	}
+	together = 0;
 	spill_reserve_reset();
 }

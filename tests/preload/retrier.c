@@ -10,6 +10,7 @@
  *	segments                             from now on
  *	take:A:MIB give:A check:A            A, a letter; check: the data are what take wrote
  *	wait                                 reads a byte from the standard input
+ *	on:N                                 goes on on device N
  *
  * Prints for each word its result, and how often the driver has failed so far.
  */
@@ -167,6 +168,14 @@ static const char *check(const struct block *block)
 	return right ? "right" : "WRONG";
 }
 
+static void use_device(int device)
+{
+	CUcontext context;
+
+	must(cuDevicePrimaryCtxRetain(&context, device), "retain");
+	must(cuCtxSetCurrent(context), "current");
+}
+
 static const char *word(const char *text)
 {
 	char byte;
@@ -181,6 +190,8 @@ static const char *word(const char *text)
 		block->kept = true;
 	else if (!strcmp(text, "segments"))
 		segments = true;
+	else if (!strncmp(text, "on:", 3))
+		use_device(atoi(text + 3));
 	else if (strcmp(text, "wait") || read(STDIN_FILENO, &byte, 1) != 1)
 		exit(64);
 	return "done";
@@ -188,11 +199,8 @@ static const char *word(const char *text)
 
 int retrier_run(int count, char **words)
 {
-	CUcontext context;
-
 	must(cuInit(0), "init");
-	must(cuDevicePrimaryCtxRetain(&context, 0), "retain");
-	must(cuCtxSetCurrent(context), "current");
+	use_device(0);
 	for (int i = 0; i < count; i++) {
 		printf("%s %s", words[i], word(words[i]));
 		printf(" %u\n", failures);

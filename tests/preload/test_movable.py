@@ -314,6 +314,18 @@ class Exports(MovableCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return self.places()
 
+    def test_where_it_works_on_two_devices_more_is_kept_for_code(self):
+        """While its kernels wait for each other nothing can move."""
+        words = "take:a:40 take:b:8 on:1 take:c:40 take:d:8 check:a check:d"
+        two = {"SPILL_SIM_DEVICES": "2", "SPILL_DEVICE_RESERVE": "1MiB"}
+        self.library("libnccl.so.2", words, **two)
+        self.assertEqual([note.split(":")[0] for note in self.notes("reserve")],
+                         [f"device.reserve of device {device} grows to 8.00 MiB" for device in (0, 1)])
+        self.library("libnccl.so.2", words.replace("on:1", "on:0").replace("c:40", "c:4"), **two)
+        self.assertEqual(self.notes("reserve"), [])
+        self.library("libother.so.2", words, **two)
+        self.assertEqual(self.notes("reserve"), [])
+
     def test_a_library_that_exports_gets_plain_memory(self):
         words = "take:a:40 take:b:8 take:c:4 check:a check:b check:c"
         self.assertEqual(self.library("libnccl.so.2", words), ["device"] * 3)

@@ -25,7 +25,7 @@ static unsigned looks, notes, trims;
 void spill_note(const char *code, const char *text)
 {
 	assert_string_equal(code, "reserve");
-	assert_non_null(strstr(text, "cuLoad"));
+	assert_true(strstr(text, ": cuLoad needed") || strstr(text, ": NCCL or its like works"));
 	notes++;
 }
 
@@ -417,6 +417,21 @@ TEST(grows)
 	assert_int_equal(notes, 3);
 	free_bytes[0] = SPILL_RESERVE_MOST + 20 * MIB;
 	assert_false(asks(0, 22 * MIB));
+}
+
+/* From the second device on, and on each of them. */
+TEST(grows_where_libraries_work_together)
+{
+	spill_reserve_together(&vendor, 0);
+	spill_reserve_together(&vendor, 0);
+	spill_reserve_together(&vendor, -1);
+	assert_int_equal(spill_reserve_size(0), 64 * MIB);
+	assert_int_equal(notes, 0);
+	spill_reserve_together(&vendor, 1);
+	spill_reserve_together(&vendor, 1);
+	assert_int_equal(spill_reserve_size(0), SPILL_RESERVE_TOGETHER);
+	assert_int_equal(spill_reserve_size(1), SPILL_RESERVE_TOGETHER);
+	assert_int_equal(notes, 2);
 }
 
 TEST(grows_by_nothing_else)
