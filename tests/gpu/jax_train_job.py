@@ -1,7 +1,8 @@
 """A training step in JAX, unmodified: 32 dense layers of 5,120 by 5,120, float32, SGD with momentum, arguments donated.
 
-usage: jax_train_job.py BATCH STEPS      with XLA_PYTHON_CLIENT_PREALLOCATE and _ALLOCATOR in the environment
+usage: jax_train_job.py BATCH STEPS [DEVICES]      with XLA_PYTHON_CLIENT_PREALLOCATE and _ALLOCATOR in the environment
 
+DEVICES (1): each has all weights and a part of the batch, and the gradients are summed over them.
 About 3.1 GiB each of weights, momentum and gradients. Standard output is the losses, one a line, digit for digit: they must not
 depend on where memory is. Standard error: as of train_job.py.
 """
@@ -17,6 +18,7 @@ from jax import numpy  # noqa: E402
 from job_times import tell_step, tell_times, wait_for_turn  # noqa: E402
 
 batch, steps = int(sys.argv[1]), int(sys.argv[2])
+count = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 LAYERS, WIDTH, RATE, MOMENTUM = 32, 5120, 1e-3, 0.9
 
 
@@ -40,10 +42,12 @@ def step(weights, moments, x, y):
 wait_for_turn()
 if jax.default_backend() != "gpu":
     sys.exit("jax_train_job.py: JAX sees no GPU")
+mesh = jax.make_mesh((count,), ("batch",), devices=jax.devices()[:count])
+everywhere, in_parts = (jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*axes)) for axes in ((), ("batch",)))
 keys = jax.random.split(jax.random.key(20261123), LAYERS + 2)
-weights = [make(key) for key in keys[:LAYERS]]
+weights = [jax.device_put(make(key), everywhere) for key in keys[:LAYERS]]
 moments = [numpy.zeros_like(weight) for weight in weights]
-x, y = (jax.random.normal(key, (batch, WIDTH), numpy.float32) for key in keys[LAYERS:])
+x, y = (jax.device_put(jax.random.normal(key, (batch, WIDTH), numpy.float32), in_parts) for key in keys[LAYERS:])
 step = jax.jit(step, donate_argnums=(0, 1))
 times = []
 for number in range(steps):

@@ -48,7 +48,7 @@ class RealGpu(Case):
             self.addCleanup(self.keep, pathlib.Path(os.environ["TESTS_KEEP"]))
 
     def keep(self, folder):
-        for path in self.folder.iterdir():
+        for path in self.folder.rglob("*"):
             if path.is_file():
                 shutil.copy(path, folder / f"{self.id()}.{path.name}")
 

@@ -39,6 +39,7 @@ class Training(Moving):
         times = [re.search(r"^ms ([\d.]+)$", run.stderr, re.MULTILINE) for run in (enough, done)]
         tell("ms a step: " + ", ".join(f"{name} {time[1] if time else '?'}" for name, time in zip(("enough", "short"), times))
              + f"; peak {peak} MiB")
+        (self.folder / "stderr.txt").write_text(done.stderr, encoding="utf-8")
         self.good(done)
         self.assertEqual(done.stdout, enough.stdout)
         self.assertEqual(len(done.stdout.split()), STEPS)

@@ -6,14 +6,15 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
 
 from hog import Hog
-from real import GPU, devices, tell
+from real import GPU, HERE, devices, tell
 from test_frameworks import needs
-from test_late_code import CONTEXT_MIB, NO_MULTICAST, Training
+from test_late_code import CONTEXT_MIB, NO_MULTICAST, STEPS, Training
 from test_moves import MOVING, Moving, within
 
 from harness import SPILL
@@ -27,12 +28,12 @@ COUNTS = [count for count in (2, 4) if count <= devices()]
 class Ranks(Training):
     logs = "ranks/"  # named by libspill
 
-    def ranks(self, mode):
-        for count in COUNTS:
-            with self.subTest(count):
+    def ranks(self, mode, counts=COUNTS, **variables):
+        for count in counts:
+            with self.subTest(count, **variables):
                 torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={count}",
                             "--master-addr=127.0.0.1", f"--master-port={29510 + count}"]
-                self.train(torchrun + self.job(mode)[1:], count, CONTEXT_MIB + NCCL_MIB)
+                self.train(torchrun + self.job(mode)[1:], count, CONTEXT_MIB + NCCL_MIB, **variables)
                 self.reported(count)
 
     def reported(self, count):
@@ -47,13 +48,22 @@ class Ranks(Training):
         report = json.loads(subprocess.run([SPILL, "report", "--json", folder], capture_output=True, text=True,
                                            check=True).stdout)
         self.assertEqual(len(report["runs"]), count)
-        folder.rename(self.folder / f"ranks-{count}-{self.id().rpartition('.')[2]}")
+        shutil.rmtree(folder)
 
     def test_data_parallel(self):
         self.ranks("ddp")
 
     def test_sharded(self):
         self.ranks("fsdp")
+
+    def test_other_allocators(self):
+        for value in ("expandable_segments:True", "backend:cudaMallocAsync"):
+            self.ranks("ddp", COUNTS[:1], PYTORCH_ALLOC_CONF=value)
+
+    @needs("jax")
+    def test_jax_on_two_devices(self):
+        """In one process, with NCCL's sums."""
+        self.train([sys.executable, HERE / "jax_train_job.py", 512, STEPS, 2], 2, CONTEXT_MIB + NCCL_MIB)
 
 
 @unittest.skipUnless("NCCL_TESTS" in os.environ, "no NCCL_TESTS")
