@@ -10,8 +10,8 @@ setup_file() {
 	cp "$BATS_TEST_DIRNAME/data/h200-oom.jsonl" oom.jsonl
 	cp "$BATS_TEST_DIRNAME/../docs/data/jax.jsonl" jax.jsonl
 	cp "$BATS_TEST_DIRNAME/../docs/data/llama-bench.jsonl" llama.jsonl
-	for name in torch killed; do gzip -dc "$BATS_TEST_DIRNAME/data/h200-$name.jsonl.gz" >$name.jsonl; done
-	for name in $names; do
+	for name in torch killed two; do gzip -dc "$BATS_TEST_DIRNAME/data/h200-$name.jsonl.gz" >$name.jsonl; done
+	for name in $names two; do
 		"$BUILD/spill" report $name.jsonl >$name.txt || [ $? -eq 1 ]
 		"$BUILD/spill" report --json $name.jsonl >$name.json || [ $? -eq 1 ]
 		"$BUILD/spill" report --html - $name.jsonl | page_data >$name.page.json
@@ -180,4 +180,28 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 		"$spill" report --summary "$name.jsonl" | grep -qF " $peak GiB "
 		[ "$(of $name '.differences | length')" = 0 ]
 	done
+}
+
+@test "two devices: a line for each, one sum, and the same words on stderr, in text, JSON and page" {
+	logs
+	[ "$(line two spilled)" = "yes: up to 3.56 GiB was in host memory; at most 8.67 GiB was wanted at once, and at most 5.62 GiB was on the card, at different moments" ]
+	[ "$(line two cost)" = "moves held the program up for 1.71 s, 27 % of the 6.3 s" ]
+	# What lacked, and what would help: of each device, in their order.
+	[ "$(line two 'memory lacked')" = "$(of two '.devices[] | "device \(.dev): " + .shortage.text')" ]
+	[ "$(line two 'memory lacked' | grep -oE '^device [0-9]: [0-9.]+ GiB wanted' | xargs)" = "device 0: 4.37 GiB wanted device 1: 4.30 GiB wanted" ]
+	[[ $(line two 'to fit') == "less memory of other programs on device 0: "*"; less memory of other programs on device 1: "*": 1.61 GiB less on device 0 ("*"), 1.53 GiB less on device 1 ("*")" ]]
+	[ "$(line two 'to fit')" = "$(of two .advice)" ]
+	# The table of devices has the parts of the peaks, which are of different moments.
+	[ "$(awk '/^  device  *total  *peak/ { on = 1; next } /^$/ { on = 0 } on { print $1, $4, $6 }' two.txt | xargs)" = "0 2.84 1.90 1 2.84 1.80" ]
+	[ "$(grep -c '  no: 1\.[0-9]* GiB missing, and 64.00 MiB for device.reserve$' two.txt)" = 2 ]
+	# The page and the JSON are one.
+	for member in .story .advice .end .devices .callers; do
+		[ "$(of two.page "$member")" = "$(of two "$member")" ]
+	done
+	[ "$(of two '.differences | length')" = 0 ]
+	# The last line of the run, of five, had the words of the first screen.
+	[ "$(wc -l <"$data/h200-two.stderr")" = 5 ]
+	[ "$(tail -n 1 "$data/h200-two.stderr")" = "spill: late_code_job.py: $(of two '[.story | .size, .cost, .in_place] | join("; ")'); log /tmp/logs/two.jsonl" ]
+	"$spill" log two.jsonl | grep -qF "; $(of two '[.story | .size, .cost, .in_place] | join("; ")'); still held "
+	"$spill" report --summary two.jsonl | grep -qF " 3.56 GiB "
 }
