@@ -191,6 +191,8 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	[ "$(line two 'memory lacked' | grep -oE '^device [0-9]: [0-9.]+ GiB wanted' | xargs)" = "device 0: 4.37 GiB wanted device 1: 4.30 GiB wanted" ]
 	[[ $(line two 'to fit') == "less memory of other programs on device 0: "*"; less memory of other programs on device 1: "*": 1.61 GiB less on device 0 ("*"), 1.53 GiB less on device 1 ("*")" ]]
 	[ "$(line two 'to fit')" = "$(of two .advice)" ]
+	# Those with most are named, as on the page.
+	[ "$(line two 'asked by')" = "torch_model.py:Block.forward 2.63 GiB, late_code_job.py:Vision.__init__.<locals>.<genexpr> 1.04 GiB, libtorch_cpu.so+0x197746c 146.00 MiB, libcublas.so.13+0x5b45ee 64.00 MiB, libtorch_cuda.so+0x3a4b238 64.00 MiB and 4 more" ]
 	# The table of devices has the parts of the peaks, which are of different moments.
 	[ "$(awk '/^  device  *total  *peak/ { on = 1; next } /^$/ { on = 0 } on { print $1, $4, $6 }' two.txt | xargs)" = "0 2.84 1.90 1 2.84 1.80" ]
 	[ "$(grep -c '  no: 1\.[0-9]* GiB missing, and 64.00 MiB for device.reserve$' two.txt)" = 2 ]

@@ -90,25 +90,39 @@ static void put_reason(const struct cli_row *row, struct spill_word bytes, const
 	cli_printf("%s %s", bytes.text, spill_reason_words(cli_text_of(row->name)));
 }
 
-/* The first few rows that have such bytes. */
+/* The row with most of those bytes behind `last` in that order; rows of one size keep theirs. NULL: the first. */
+static const struct cli_row *next_largest(const struct cli_table *table, struct telling telling,
+                                          const struct cli_row *last)
+{
+	const struct cli_row *next = NULL;
+
+	for (const struct cli_row *row = table->rows; row < table->rows + table->count; row++) {
+		uint64_t bytes = telling.bytes_of(row), least = next ? telling.bytes_of(next) : 0;
+		bool behind = !last || bytes < telling.bytes_of(last) ||
+		              (bytes == telling.bytes_of(last) && row > last);
+		if (behind && bytes > least)
+			next = row;
+	}
+	return next;
+}
+
+/* The few rows that have most of such bytes, as on the page (html/verdict.js). */
 static void put_rows(const char *label, const struct cli_table *table, struct telling telling)
 {
-	unsigned named = 0;
-	const char *comma = "";
+	const struct cli_row *row = NULL;
+	size_t count = 0;
 
+	for (size_t i = 0; i < table->count; i++)
+		count += telling.bytes_of(&table->rows[i]) != 0;
 	cli_report_label(label);
-	for (size_t i = 0; i < table->count; i++) {
-		const struct cli_row *row = &table->rows[i];
-
-		if (!telling.bytes_of(row) || named++ >= NAMES)
-			continue;
-		cli_printf("%s", comma);
+	for (size_t i = 0; i < NAMES && i < count; i++) {
+		row = next_largest(table, telling, row);
+		cli_printf("%s", i ? ", " : "");
 		telling.put(row, spill_size(telling.bytes_of(row)), telling.files);
-		comma = ", ";
 	}
-	if (named > NAMES)
-		printf(" and %u more", named - NAMES);
-	if (!named)
+	if (count > NAMES)
+		printf(" and %zu more", count - NAMES);
+	if (!count)
 		fputs("not told: the log lacks these lines", stdout);
 	putchar('\n');
 }
