@@ -205,10 +205,19 @@ static bool prepare(void)
 	if (!registered || getrandom(name, sizeof(name), GRND_NONBLOCK) != sizeof(name))
 		return false;
 	int socket = spill_fd_pass_listen(name);
-	if (socket < 0 || fstat(socket, &listener_file))
-		return false;
-	atomic_store(&listener, socket);
-	return true;
+	bool good = socket >= 0 && !fstat(socket, &listener_file);
+	if (socket >= 0 && !good)
+		close(socket);
+	if (good)
+		atomic_store(&listener, socket);
+	return good;
+}
+
+static void close_listener(void)
+{
+	int socket = atomic_exchange(&listener, -1);
+	if (socket >= 0)
+		close(socket);
 }
 
 /* False: nothing is served in this process, or another thread is just starting that. */
@@ -217,6 +226,8 @@ static bool serves(void)
 	enum state none = NONE, starting = STARTING;
 	if (atomic_compare_exchange_strong(&state, &none, STARTING)) {
 		bool started = prepare() && spill_thread_start(&thread, serving_thread);
+		if (!started)
+			close_listener();
 		atomic_compare_exchange_strong(&state, &starting, started ? RUNNING : FAILED);
 	}
 	while (atomic_load(&state) == STARTING)
@@ -281,10 +292,8 @@ void spill_ipc_exported_ends(struct spill_chunked *chunked)
 static void forget_parent(void)
 {
 	LIST_INIT(&list);
-	int inherited = atomic_exchange(&listener, -1);
-	if (inherited >= 0)
-		close(inherited);
-	inherited = atomic_exchange(&connection, -1);
+	close_listener();
+	int inherited = atomic_exchange(&connection, -1);
 	if (inherited >= 0)
 		close(inherited);
 	if (atomic_load(&state) != ENDED)
