@@ -9,7 +9,11 @@
 
 #include "cuda_api.h"
 
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noinline, noclone))
+#endif
 #define EXPORTED __attribute__((visibility("default")))
 
 EXPORTED int device_alloc(CUdeviceptr *address, size_t bytes);

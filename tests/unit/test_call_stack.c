@@ -7,7 +7,11 @@
 #include "call_stack.h"
 #include "loaded_objects.h"
 
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noinline, noclone))
+#endif
 
 static const void *sites[4];
 static const void *found[4];

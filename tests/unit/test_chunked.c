@@ -8,6 +8,7 @@
 #include "account.h"
 #include "captures.h"
 #include "fake_vendor.h"
+#include "forgotten.h"
 #include "chunk_map.h"
 #include "ledger.h"
 #include "chunked.h"
@@ -526,7 +527,9 @@ TEST(who_holds_the_mover_is_not_cancelled)
 /* Also the bytes of devices that a process cannot use. */
 TEST(a_child_has_no_movable_memory)
 {
+	forgotten_begin();
 	struct spill_chunked *made = make(3 * CHUNK);
+	forgotten_end();
 	spill_chunked_enlist(made);
 	move(made, 1);
 	assert_true(spill_chunked_any());

@@ -11,6 +11,7 @@
 #include "deferred.h"
 #include "fake_clock.h"
 #include "fake_vendor.h"
+#include "forgotten.h"
 
 #define MIB (1ull << 20)
 
@@ -323,7 +324,9 @@ TEST(what_is_handed_on_waits_no_more)
 TEST(in_a_child_nothing_waits)
 {
 	bool passed = false;
+	forgotten_begin();
 	defer(40 * MIB, &passed, &context);
+	forgotten_end();
 	spill_fork_lock_take(&spill_deferred_fork_lock);
 	spill_fork_lock_release(&spill_deferred_fork_lock, true);
 	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).host, 0);

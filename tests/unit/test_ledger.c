@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "ended.h"
+#include "forgotten.h"
 #include "fake_libc.h"
 #include "ledger.h"
 #include "ledger_totals.h"
@@ -406,7 +407,9 @@ TEST(looks_cost_a_load_where_nothing_is_placed)
 	struct spill_allocation placed = plain(0x20000, 0x1000), device = plain(0x30000, 0x1000);
 	placed.placement = &placement;
 	expect_locks_for_looks(false);
+	forgotten_begin();
 	assert_true(spill_ledger_add(&device));
+	forgotten_end();
 	expect_locks_for_looks(false);
 	assert_true(spill_ledger_add(&placed));
 	expect_locks_for_looks(true);
@@ -419,7 +422,9 @@ TEST(looks_cost_a_load_where_nothing_is_placed)
 	spill_ledger_end(spill_ledger_take(0x20000));
 	expect_locks_for_looks(false);
 	/* A child has nothing of its parent's. */
+	forgotten_begin();
 	assert_true(spill_ledger_add(&placed));
+	forgotten_end();
 	spill_fork_lock_take(&spill_ledger_fork_lock);
 	spill_fork_lock_release(&spill_ledger_fork_lock, true);
 	expect_locks_for_looks(false);
