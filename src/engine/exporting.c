@@ -9,8 +9,6 @@
 #include "glob.h"
 #include "minmax.h"
 #include "note.h"
-#include "registry.h"
-#include "reserve_keeper.h"
 
 /*
  * Call sites and sizes, each in one word; 0: free. Filled from the front and never emptied. When
@@ -102,10 +100,8 @@ bool spill_exporting_stays_plain(const struct spill_request *request)
 	const void *site = spill_engine_site(request);
 	if (!site || request->admission.decision.chunks == SPILL_SWITCH_ON)
 		return false;
-	bool listed = spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site);
-	if (listed)
-		spill_reserve_together(spill_backend_for(request->domain), request->device);
-	return listed || is_learned(site, request->bytes);
+	return is_learned(site, request->bytes) ||
+	       (spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));
 }
 
 /* Not inlined: as look_up_site. */

@@ -4,8 +4,11 @@
 
 #include "capture.h"
 #include "clock.h"
+#include "contexts.h"
 #include "demote.h"
 #include "device_memory.h"
+#include "hazards.h"
+#include "loaded_objects.h"
 #include "log.h"
 #include "process.h"
 #include "registry.h"
@@ -30,9 +33,10 @@ static struct keeper {
 	_Atomic uint64_t given;   /* bytes given out ever */
 	/* `given` at the last look; time of the next look; no look before, after a vain one. */
 	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
-	_Atomic uint64_t next_whole_ns; /* of spill_reserve_whole */
-	_Atomic uint64_t next_load_ns;  /* the earliest time to measure a load */
-	_Atomic bool at_risk;           /* spill_reserve_is_at_risk, until at_risk_ns */
+	_Atomic uint64_t next_whole_ns;  /* of spill_reserve_whole */
+	_Atomic uint64_t next_load_ns;   /* the earliest time to measure a load */
+	_Atomic uint64_t next_others_ns; /* the earliest time to look for NCCL and its like */
+	_Atomic bool at_risk;            /* spill_reserve_is_at_risk, until at_risk_ns */
 	_Atomic uint64_t at_risk_ns;
 	/*
 	 * spill_reserve_fell: the least request in pieces, 0: none; the pool, its least unused bytes,
@@ -41,10 +45,6 @@ static struct keeper {
 	_Atomic uint64_t pieces_bytes, pieces_unused, pieces_ns, pieces_reserved;
 	const void *_Atomic pieces_pool;
 } keepers[SPILL_DEVICES];
-
-/* Devices on which a library works that exchanges memory between devices, a bit each. */
-static _Atomic uint64_t together;
-_Static_assert(SPILL_DEVICES <= 64, "a bit for each device");
 
 static struct keeper *keeper_of(int device)
 {
@@ -324,13 +324,55 @@ static bool is_time_to_look(int device, uint64_t now)
 	return true;
 }
 
+static void note_growth(int device, uint64_t size, const char *who, const char *why)
+{
+	char line[256];
+	struct spill_text text = spill_text_begin(line, sizeof(line));
+	spill_text_add(&text, "device.reserve of device ");
+	spill_text_number(&text, (uint64_t)device);
+	spill_text_add(&text, " grows to ");
+	spill_text_size(&text, size);
+	spill_text_add(&text, ": ");
+	spill_text_add(&text, who);
+	spill_text_add(&text, why);
+	spill_note("reserve", line);
+}
+
+static int find_exporter(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	return info->dlpi_name && spill_exporter_find(info->dlpi_name);
+}
+
+/* Does NCCL or its like work on several devices here? */
+static void look_for_others(const struct spill_backend *backend, int device, uint64_t now)
+{
+	struct keeper *keeper = &keepers[device];
+	int devices[SPILL_DEVICES];
+	uint64_t free, total;
+	if (now < atomic_load_explicit(&keeper->next_others_ns, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&keeper->next_others_ns, now + VAIN_NS, memory_order_relaxed);
+	if (spill_contexts_devices(backend, device, devices) < 2 ||
+	    !spill_loaded_objects_visit(find_exporter, NULL) ||
+	    spill_device_memory(backend, device, &free, &total))
+		return;
+	uint64_t size = spill_min(SPILL_RESERVE_TOGETHER, total / SPILL_RESERVE_PART);
+	if (spill_reserve_grow(device, size))
+		note_growth(device, size, "NCCL or its like",
+		            " works on several devices of this process, whose kernels wait for each other");
+	atomic_store_explicit(&keeper->next_others_ns, UINT64_MAX, memory_order_relaxed);
+}
+
 void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
                         const void *caller)
 {
 	if (!may_refill(device))
 		return;
 	uint64_t now = now_ns ? now_ns : spill_clock_ns();
-	if (!is_paused(device, now) && is_time_to_look(device, now) && is_short(backend, device, 2))
+	if (is_paused(device, now) || !is_time_to_look(device, now))
+		return;
+	look_for_others(backend, device, now);
+	if (is_short(backend, device, 2))
 		refill(backend, device, api, caller, false);
 }
 
@@ -379,20 +421,6 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
 	return load;
 }
 
-static void note_growth(int device, uint64_t size, const char *who, const char *why)
-{
-	char line[256];
-	struct spill_text text = spill_text_begin(line, sizeof(line));
-	spill_text_add(&text, "device.reserve of device ");
-	spill_text_number(&text, (uint64_t)device);
-	spill_text_add(&text, " grows to ");
-	spill_text_size(&text, size);
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, who);
-	spill_text_add(&text, why);
-	spill_note("reserve", line);
-}
-
 void spill_reserve_load_end(const struct spill_backend *backend, int device,
                             const struct spill_code_load *load, const char *api)
 {
@@ -407,28 +435,6 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device,
 		note_growth(device, needs, api, " needed more than was kept free");
 }
 
-static void grow_together(const struct spill_backend *backend, int device)
-{
-	uint64_t free, total;
-	if (spill_device_memory(backend, device, &free, &total))
-		return;
-	uint64_t size = spill_min(SPILL_RESERVE_TOGETHER, total / SPILL_RESERVE_PART);
-	if (spill_reserve_grow(device, size))
-		note_growth(device, size, "NCCL or its like",
-		            " works on several devices of this process, whose kernels wait for each other");
-}
-
-void spill_reserve_together(const struct spill_backend *backend, int device)
-{
-	uint64_t bit = keeper_of(device) ? 1ull << device : 0;
-	if (!bit || atomic_load_explicit(&together, memory_order_relaxed) & bit)
-		return;
-	uint64_t others = atomic_fetch_or(&together, bit);
-	for (int i = 0; others && i < SPILL_DEVICES; i++)
-		if ((others | bit) >> i & 1)
-			grow_together(backend, i);
-}
-
 void spill_reserve_keeper_reset(void)
 {
 	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
@@ -437,8 +443,7 @@ void spill_reserve_keeper_reset(void)
 		keeper->given_at_look = keeper->next_look_ns = keeper->no_look_before_ns =
 		    keeper->next_load_ns = keeper->next_whole_ns = 0;
 		keeper->at_risk = false;
-		keeper->at_risk_ns = keeper->pieces_bytes = 0;
+		keeper->at_risk_ns = keeper->pieces_bytes = keeper->next_others_ns = 0;
 	}
-	together = 0;
 	spill_reserve_reset();
 }

@@ -32,9 +32,10 @@
  */
 #define SPILL_RESERVE_MOST ((uint64_t)128 << 20)
 /*
- * What is kept on each device of a process in which a library such as NCCL works on several. Its
- * kernels wait for each other there. While one waits, nothing can move, and the others may still
- * need memory to start: two H200s under JAX took more than 75 MiB and less than 256 (measured).
+ * What is kept on each device of a process with contexts on several, if a library such as NCCL is
+ * loaded (exporters.def). Its kernels wait for each other there. While one waits, nothing can move,
+ * and the others may still need memory to start: two H200s under JAX took more than 75 MiB and less
+ * than 256 (measured). Looked for once in SPILL_RESERVE_VAIN_MS.
  */
 #define SPILL_RESERVE_TOGETHER ((uint64_t)256 << 20)
 /*
@@ -141,12 +142,6 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
                                                 bool refused);
 void spill_reserve_load_end(const struct spill_backend *backend, int device,
                             const struct spill_code_load *load, const char *api);
-
-/*
- * A library that exchanges memory between devices works on this one. Once one does on two, the
- * reserve of each grows to SPILL_RESERVE_TOGETHER, with a note. Cheap if it is known.
- */
-void spill_reserve_together(const struct spill_backend *backend, int device);
 
 /* For tests: the first state, of reserve.h too. */
 void spill_reserve_keeper_reset(void);

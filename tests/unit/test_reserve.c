@@ -1,6 +1,8 @@
 /* The reserve of each device: kept from requests once the device has begun to spill, with few looks; grown by what loads need. */
 #define SETUP setup
 #include "unit.h"
+#include "contexts.h"
+#include "fake_objects.h"
 
 #include <string.h>
 
@@ -419,19 +421,38 @@ TEST(grows)
 	assert_false(asks(0, 22 * MIB));
 }
 
-/* From the second device on, and on each of them. */
+static void keep(int device)
+{
+	fake_clock.ns += SPILL_RESERVE_VAIN_MS * MS;
+	spill_reserve_keep(&vendor, device, 0, "", NULL);
+}
+
+/* A context on another device, and a library that exchanges memory. */
 TEST(grows_where_libraries_work_together)
 {
-	spill_reserve_together(&vendor, 0);
-	spill_reserve_together(&vendor, 0);
-	spill_reserve_together(&vendor, -1);
+	static char one, other;
+	USE_FAKE_OBJECTS({0, 1, ""}, {1, 1, "/usr/lib/libc.so.6"}, {2, 1, "/x/nccl/lib/libnccl.so.2"});
+	spill_reserve_begin(0);
+	spill_contexts_made(&vendor, 0, &one);
+	keep(0);
+	assert_int_equal(spill_reserve_size(0), 64 * MIB);
+	spill_contexts_made(&vendor, 1, &other);
+	USE_FAKE_OBJECTS({0, 1, ""}, {1, 1, "/usr/lib/libc.so.6"});
+	keep(0);
 	assert_int_equal(spill_reserve_size(0), 64 * MIB);
 	assert_int_equal(notes, 0);
-	spill_reserve_together(&vendor, 1);
-	spill_reserve_together(&vendor, 1);
+	USE_FAKE_OBJECTS({0, 1, ""}, {1, 1, "/usr/lib/libc.so.6"}, {2, 1, "/x/nccl/lib/libnccl.so.2"});
+	keep(0);
 	assert_int_equal(spill_reserve_size(0), SPILL_RESERVE_TOGETHER);
+	assert_int_equal(notes, 1);
+	/* Nobody looks again. The other device is looked at when its memory is short. */
+	unsigned looked = fake_object_looks;
+	keep(0);
+	assert_int_equal(fake_object_looks, looked);
+	assert_int_equal(spill_reserve_size(1), 64 * MIB);
+	spill_reserve_begin(1);
+	keep(1);
 	assert_int_equal(spill_reserve_size(1), SPILL_RESERVE_TOGETHER);
-	assert_int_equal(notes, 2);
 }
 
 TEST(grows_by_nothing_else)
