@@ -2,8 +2,8 @@
  * Exports: memory goes to another process or device driver, or is prepared for that (SYNC_MEMOPS).
  *
  * The vendor refuses both for most memory that we placed (docs/measurements.md), and a copy would
- * be other memory. The program gets the vendor's refusal. The log says which memory it was, and how
- * to keep such memory plain. Later requests of the same kind stay plain (exporting.h). Exported
+ * be other memory. libspill serves legacy handles of chunks itself (ipc.h). Else the program gets the
+ * vendor's refusal. The log says which memory it was, and how to keep such memory plain. Later requests of the same kind stay plain (exporting.h). Exported
  * memory is not moved, because another process uses it, too.
  */
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void note_chunks(const struct spill_request *request, const struct spill_
 static bool serve_handle(const struct spill_request *request, const struct spill_allocation *placed)
 {
 	int cancel = spill_ours_begin();
-	bool served = request->mode && request->out && !placed->ordered &&
+	bool served = request->result == placed->backend->invalid_value && spill_ipc_serves(placed) &&
 	              spill_ipc_export(placed->placement, placed->bytes, request->out);
 	spill_ours_end(cancel);
 	if (served)
@@ -115,7 +115,8 @@ bool spill_engine_export(struct spill_request *request)
 	}
 	if (!request->result || is_wrong(request))
 		return false;
-	if (placed && request->op == SPILL_OP_EXPORT && serve_handle(request, &allocation))
+	if (placed && request->op == SPILL_OP_EXPORT && request->mode && request->out &&
+	    serve_handle(request, &allocation))
 		request->result = 0;
 	else
 		handle_refusal(request, placed ? &allocation : NULL);

@@ -201,7 +201,7 @@ bool spill_engine_access(struct spill_request *request)
 {
 	struct spill_vmm_memory *ended = NULL;
 	if (request->step++ == 0) {
-		if (spill_chunked_any())
+		if (spill_vmm_any_spilled())
 			spill_mover_lock();
 		return true;
 	}

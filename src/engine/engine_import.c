@@ -16,22 +16,34 @@ static bool is_ours(const struct spill_request *request, int *device, void **con
 	       spill_backend_for(request->domain)->devices->current(device, context);
 }
 
+/* Unmaps what nobody uses any more, after the work that may use it. A capture forbids to wait. */
+static void unmap_unused(const struct spill_backend *backend)
+{
+	struct spill_ipc_range range;
+	struct spill_ipc_import *import;
+	while (!spill_capture_any() && (import = spill_ipc_take_unused(&range)) != NULL) {
+		spill_deferred_wait(backend, range.device, range.context);
+		spill_ipc_unmap(import);
+	}
+}
+
 bool spill_engine_import(struct spill_request *request)
 {
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	int device;
 	void *context;
 	uint64_t ptr;
-	if (request->step++ || !spill_backend_for(request->domain))
-		return request->step == 1;
-	if (!is_ours(request, &device, &context))
+	if (request->step++)
+		return false;
+	if (!backend || !is_ours(request, &device, &context))
 		return true;
 	/* As the vendor answers its own (reported by users of the driver). */
 	request->result = CUDA_ERROR_INVALID_CONTEXT;
 	if (spill_ipc_is_own(request->properties))
 		return false;
 	int cancel = spill_ours_begin();
-	request->result =
-	    spill_ipc_open(spill_backend_for(request->domain), device, context, request->properties, &ptr);
+	unmap_unused(backend);
+	request->result = spill_ipc_open(backend, device, context, request->properties, &ptr);
 	spill_ours_end(cancel);
 	if (!request->result)
 		*(CUdeviceptr *)request->out = ptr;
@@ -40,20 +52,13 @@ bool spill_engine_import(struct spill_request *request)
 
 bool spill_engine_import_end(struct spill_request *request)
 {
-	struct spill_ipc_range range;
-	struct spill_ipc_import *last;
 	if (request->step++)
 		return false;
-	bool ours = spill_ipc_at(request->ptr, &range);
-	if (!ours || !spill_ipc_close(request->ptr, !spill_capture_any(), &last))
+	if (!spill_ipc_close(request->ptr))
 		return true;
 	int cancel = spill_ours_begin();
+	unmap_unused(spill_backend_for(request->domain));
 	request->result = 0;
-	if (last) {
-		request->result =
-		    spill_deferred_wait(spill_backend_for(request->domain), range.device, range.context);
-		spill_ipc_unmap(last);
-	}
 	spill_ours_end(cancel);
 	return false;
 }

@@ -83,7 +83,7 @@ static enum answer answer_of(const struct spill_allocation *allocation, CUpointe
 		*(bool *)value = false; /* the driver says true of managed memory */
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		if (!spill_ipc_serves(allocation->placement))
+		if (!spill_ipc_serves(allocation))
 			return UNCHANGED;
 		*(int *)value = 1;
 		return REPLACED;

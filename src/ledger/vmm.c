@@ -279,6 +279,11 @@ bool spill_vmm_spilled(uint64_t handle, void *asked)
 	return spilled;
 }
 
+bool spill_vmm_any_spilled(void)
+{
+	return atomic_load(&spilled_mappings) != 0;
+}
+
 bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range)
 {
 	if (!atomic_load(&spilled_mappings))

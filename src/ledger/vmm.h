@@ -88,6 +88,8 @@ struct spill_vmm_range {
 
 /* True if spilled memory is mapped at `va`. Takes no lock while nothing is spilled. */
 bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range);
+/* Is there any such mapping? One load. */
+bool spill_vmm_any_spilled(void);
 
 extern const struct spill_fork_lock spill_vmm_fork_lock;
 

@@ -39,8 +39,9 @@ static inline bool spill_ipc_is(const void *handle)
 
 /* -- the exporter ------------------------------------------------------------------------------ */
 
-/* Can other processes open it? NULL is allowed. */
-bool spill_ipc_serves(struct spill_placement *placement);
+/* Can other processes open memory of that place? */
+struct spill_allocation;
+bool spill_ipc_serves(const struct spill_allocation *allocation);
 
 /*
  * Stores a handle of the placement, the same one each time. False: its memory cannot be handed on,
@@ -58,26 +59,7 @@ extern const struct spill_fork_lock spill_ipc_export_fork_lock;
 
 /* -- the importer ------------------------------------------------------------------------------ */
 
-/*
- * Maps the memory of a handle for a device, or counts one more use of that mapping. Returns the
- * vendor's error; `invalid value` if the exporter does not answer.
- */
-int spill_ipc_open(const struct spill_backend *backend, int device, void *context, const void *handle,
-                   uint64_t *ptr);
-
-/*
- * Ends a use of the mapping at `ptr`. After the last use *last is the mapping, no longer known here:
- * the caller waits for the device, and unmaps it. NULL: others use it, or the caller cannot wait; then
- * it stays until it is opened and closed again, or its context ends. False: no such mapping is open.
- */
-struct spill_ipc_import;
-bool spill_ipc_close(uint64_t ptr, bool may_unmap, struct spill_ipc_import **last);
-void spill_ipc_unmap(struct spill_ipc_import *import);
-
-/* Unmaps what an ended context has opened, as the vendor does. */
-void spill_ipc_context_ended(const struct spill_context_end *end);
-
-/* The mapping that `ptr` is in. Costs one load if nothing is open. */
+/* An opened mapping. */
 struct spill_ipc_range {
 	const struct spill_backend *backend;
 	uint64_t ptr, bytes;
@@ -85,6 +67,29 @@ struct spill_ipc_range {
 	int device;
 	void *context;
 };
+
+/*
+ * Maps the memory of a handle for a device, or counts one more use of that mapping. Returns the
+ * vendor's error; `invalid value` if the exporter does not answer.
+ */
+int spill_ipc_open(const struct spill_backend *backend, int device, void *context, const void *handle,
+                   uint64_t *ptr);
+
+/* Ends a use of the mapping at `ptr`. False: no such mapping is open. */
+bool spill_ipc_close(uint64_t ptr);
+
+/*
+ * Takes a mapping that nobody uses any more. The caller waits for the work of its device, and unmaps
+ * it. NULL: there is none.
+ */
+struct spill_ipc_import;
+struct spill_ipc_import *spill_ipc_take_unused(struct spill_ipc_range *range);
+void spill_ipc_unmap(struct spill_ipc_import *import);
+
+/* Unmaps what an ended context has opened, as the vendor does. */
+void spill_ipc_context_ended(const struct spill_context_end *end);
+
+/* The mapping that `ptr` is in. Costs one load if nothing is open. */
 bool spill_ipc_at(uint64_t ptr, struct spill_ipc_range *range);
 
 extern const struct spill_fork_lock spill_ipc_import_fork_lock;

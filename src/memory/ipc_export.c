@@ -16,14 +16,17 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "ledger.h"
 #include "lock.h"
 #include "process.h"
+#include "shared_chunks.h"
+#include "small_file.h"
 #include "thread.h"
 
 /* How long the end of the process waits at most for the thread's vendor call. */
 #define END_NS 5000000000ull
 #define POLL_NS 100000
-/* A pause after an accept that failed, so that a lack of descriptors does not make a busy loop. */
+/* A pause after an accept that lacked something, so that there is no busy loop. */
 #define RETRY_NS 10000000
 
 struct part {
@@ -40,7 +43,7 @@ struct spill_ipc_exported {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_IPC_EXPORT */
-static LIST_HEAD(, spill_ipc_exported) list = LIST_HEAD_INITIALIZER(list);
+static LIST_HEAD(exported_list, spill_ipc_exported) list = LIST_HEAD_INITIALIZER(list);
 static uint64_t last_number;
 
 /* -- the list ---------------------------------------------------------------------------------- */
@@ -106,7 +109,7 @@ fail:
 
 /* -- the thread -------------------------------------------------------------------------------- */
 
-/* FAILED and ENDED are final; ENDED: the process ends. Only who sets STARTING or ENDED uses `thread`. */
+/* FAILED: nothing is served, for good. ENDED: the process ends. Who sets STARTING or ENDED uses `thread`. */
 enum state { NONE, STARTING, RUNNING, FAILED, ENDED };
 
 static _Atomic enum state state;
@@ -114,6 +117,7 @@ static pthread_t thread;
 static unsigned char name[SPILL_FD_PASS_NAME];
 static _Atomic int listener = -1, connection = -1;
 static struct stat listener_file;
+static pid_t owner; /* the process that listens; a child that no handler saw has none of it */
 
 static void answer(int socket, const struct spill_ipc_question *question)
 {
@@ -145,13 +149,39 @@ static void serve(int socket)
 }
 
 /*
- * A process ends with the last of its threads, and this one is not the program's. The folder has a
- * link for each thread, its own two besides. Without /proc it is taken for one of several.
+ * A process ends with the last of its threads, and this one is not the program's. A main thread that has
+ * ended stays as a zombie beside the last one. The folder has a link for each thread, its own two
+ * besides. Without /proc this thread is taken for one of several.
  */
 static bool is_last_thread(void)
 {
+	char text[512];
 	struct stat folder;
-	return !stat("/proc/self/task", &folder) && folder.st_nlink <= 3;
+	if (stat("/proc/self/task", &folder) || folder.st_nlink != 4 ||
+	    !spill_small_file_read("/proc/self/stat", text, sizeof(text)))
+		return false;
+	const char *name_end = strrchr(text, ')'); /* PID (NAME) STATE … */
+	return name_end && strncmp(name_end, ") Z", 3) == 0;
+}
+
+/* An error of accept that passes, or is about one connection. */
+static bool goes_on(int error)
+{
+	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM)
+		spill_clock_sleep(RETRY_NS);
+	else if (error != EAGAIN && error != EACCES && error != ECONNABORTED && error != EINTR)
+		return false;
+	return error != EAGAIN || !is_last_thread();
+}
+
+/* Nothing is served any more. The thread goes by itself, and the process may end with it. */
+static void leave(void)
+{
+	enum state running = RUNNING, starting = STARTING;
+	if (atomic_compare_exchange_strong(&state, &running, FAILED) ||
+	    atomic_compare_exchange_strong(&state, &starting, FAILED))
+		pthread_detach(pthread_self());
+	spill_thread.depth = 0;
 }
 
 /* Programs close descriptors that they did not open, and the number can be another file's by now. */
@@ -173,21 +203,21 @@ static void *serving_thread(void *unused)
 			serve(socket);
 			atomic_store(&connection, -1);
 			close(socket);
-		} else if (errno != EAGAIN) {
-			spill_clock_sleep(RETRY_NS);
-		} else if (is_last_thread()) {
+		} else if (!goes_on(errno)) {
 			break;
 		}
 	}
+	leave();
 	return NULL;
 }
 
 /* Runs at exit, and when this library is unloaded, as the end of host_ahead.c. */
 static void end_thread(void)
 {
-	if (atomic_exchange(&state, ENDED) != RUNNING)
+	if (owner != getpid() || atomic_exchange(&state, ENDED) != RUNNING)
 		return;
-	shutdown(atomic_load(&listener), SHUT_RDWR);
+	if (is_still_ours(atomic_load(&listener)))
+		shutdown(atomic_load(&listener), SHUT_RDWR);
 	int socket = atomic_load(&connection);
 	if (socket >= 0)
 		shutdown(socket, SHUT_RDWR);
@@ -208,6 +238,7 @@ static bool prepare(void)
 	bool good = socket >= 0 && !fstat(socket, &listener_file);
 	if (socket >= 0 && !good)
 		close(socket);
+	owner = getpid();
 	if (good)
 		atomic_store(&listener, socket);
 	return good;
@@ -216,7 +247,7 @@ static bool prepare(void)
 static void close_listener(void)
 {
 	int socket = atomic_exchange(&listener, -1);
-	if (socket >= 0)
+	if (socket >= 0 && is_still_ours(socket))
 		close(socket);
 }
 
@@ -237,17 +268,22 @@ static bool serves(void)
 
 /* -- for the engine ---------------------------------------------------------------------------- */
 
-bool spill_ipc_serves(struct spill_placement *placement)
+bool spill_ipc_serves(const struct spill_allocation *allocation)
 {
-	struct spill_chunked *chunked = spill_chunked_of(placement);
-	return chunked && !chunked->set && !chunked->owner && placement->backend->physical->to_descriptor;
+	const struct spill_vendor_physical *physical = allocation->backend->physical;
+	bool chunks = allocation->place == SPILL_PLACE_MOVABLE || allocation->place == SPILL_PLACE_SPLIT;
+	return chunks && !allocation->ordered && !allocation->handle &&
+	       allocation->bytes > SPILL_SHARED_CHUNKS_LARGEST && physical && physical->shareable &&
+	       physical->shareable(allocation->device, false) &&
+	       (!allocation->held.host || physical->shareable(allocation->device, true));
 }
 
 bool spill_ipc_export(struct spill_placement *placement, uint64_t bytes, void *handle)
 {
 	struct spill_chunked *chunked = spill_chunked_of(placement);
 	struct spill_ipc_handle made = {.magic = SPILL_IPC_MAGIC, .bytes = bytes};
-	if (!spill_ipc_serves(placement) || !serves())
+	if (!chunked || chunked->set || chunked->owner || !placement->backend->physical->to_descriptor ||
+	    !serves())
 		return false;
 	struct spill_ipc_exported *mine = chunked->exported ? NULL : make(chunked);
 	pthread_mutex_lock(&lock);

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lock.h"
+#include "peer.h"
 
 /* The exporter is of the same user. These only keep a damaged answer from asking for the moon. */
 #define MOST_PARTS (1u << 22)
@@ -34,7 +36,8 @@ struct spill_ipc_import {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_IPC_IMPORT */
-static LIST_HEAD(, spill_ipc_import) list = LIST_HEAD_INITIALIZER(list);
+LIST_HEAD(import_list, spill_ipc_import);
+static struct import_list list = LIST_HEAD_INITIALIZER(list);
 static _Atomic unsigned open_count;
 static uint64_t last_number;
 
@@ -82,9 +85,23 @@ static bool fetch_all(struct spill_ipc_import *import)
 	bool good = connection >= 0;
 	for (uint64_t i = 0; good && i < count; i++)
 		good = fetch(import, connection, i, &count);
-	if (connection >= 0)
+	if (connection >= 0) {
+		/* A child of a fork meanwhile holds it open, and the exporter would wait for that one. */
+		shutdown(connection, SHUT_RDWR);
 		close(connection);
-	return good && import->range.bytes <= import->reserved;
+	}
+	return good && import->range.bytes && import->range.bytes <= import->reserved;
+}
+
+/* Devices with peer access to the memory of that device reach this, too, where they can. */
+static int allow_all(const struct spill_ipc_import *import)
+{
+	const struct spill_ipc_range *range = &import->range;
+	int peers[SPILL_DEVICES];
+	unsigned count = spill_peer_devices(range->backend, range->device, peers);
+	for (unsigned i = 0; i < count; i++)
+		range->backend->vmm->allow(range->ptr, import->reserved, peers[i]);
+	return range->backend->vmm->allow(range->ptr, import->reserved, range->device);
 }
 
 static int map_parts(struct spill_ipc_import *import)
@@ -103,7 +120,7 @@ static int map_parts(struct spill_ipc_import *import)
 			return result;
 		import->mapped += part->bytes;
 	}
-	return vmm->allow(import->range.ptr, import->reserved, import->range.device);
+	return allow_all(import);
 }
 
 /* -- the list ---------------------------------------------------------------------------------- */
@@ -183,19 +200,32 @@ int spill_ipc_open(const struct spill_backend *backend, int device, void *contex
 	return 0;
 }
 
-bool spill_ipc_close(uint64_t ptr, bool may_unmap, struct spill_ipc_import **last)
+bool spill_ipc_close(uint64_t ptr)
 {
 	struct spill_ipc_import *import = NULL;
-	*last = NULL;
 	if (!atomic_load_explicit(&open_count, memory_order_acquire))
 		return false;
 	pthread_mutex_lock(&lock);
 	LIST_FOREACH(import, &list, link)
-	if (import->range.ptr == ptr && import->uses)
+	if (import->range.ptr == ptr && import->uses) {
+		import->uses--;
 		break;
-	if (import && --import->uses == 0 && may_unmap) {
+	}
+	pthread_mutex_unlock(&lock);
+	return import;
+}
+
+struct spill_ipc_import *spill_ipc_take_unused(struct spill_ipc_range *range)
+{
+	struct spill_ipc_import *import = NULL;
+	if (!atomic_load_explicit(&open_count, memory_order_acquire))
+		return NULL;
+	pthread_mutex_lock(&lock);
+	LIST_FOREACH(import, &list, link)
+	if (!import->uses) {
 		take(import);
-		*last = import;
+		*range = import->range;
+		break;
 	}
 	pthread_mutex_unlock(&lock);
 	return import;
@@ -204,7 +234,7 @@ bool spill_ipc_close(uint64_t ptr, bool may_unmap, struct spill_ipc_import **las
 void spill_ipc_context_ended(const struct spill_context_end *end)
 {
 	struct spill_ipc_import *import, *next;
-	LIST_HEAD(, spill_ipc_import) ended = LIST_HEAD_INITIALIZER(ended);
+	struct import_list ended = LIST_HEAD_INITIALIZER(ended);
 	pthread_mutex_lock(&lock);
 	for (import = LIST_FIRST(&list); import; import = next) {
 		next = LIST_NEXT(import, link);

@@ -108,9 +108,10 @@ struct spill_vendor_physical {
 	int (*release)(uint64_t handle);
 	/*
 	 * For other processes. `retain` makes one more handle of what is mapped at `va`. A descriptor
-	 * is the caller's to close; another process makes a handle of it. NULL, all three, where
+	 * is the caller's to close; another process makes a handle of it. NULL, all four, where
 	 * `create_shareable` is.
 	 */
+	bool (*shareable)(int device, bool on_host); /* can memory of `create_shareable` be handed on? */
 	int (*retain)(uint64_t va, uint64_t *handle);
 	int (*to_descriptor)(uint64_t handle, int *descriptor);
 	int (*from_descriptor)(int descriptor, uint64_t *handle);

@@ -324,6 +324,7 @@ const struct spill_vendor_physical spill_cuda_physical = {
     .create_shareable = physical_create_shareable,
     .create_as = physical_create_as,
     .release = physical_release,
+    .shareable = has_descriptors,
     .retain = physical_retain,
     .to_descriptor = physical_to_descriptor,
     .from_descriptor = physical_from_descriptor,

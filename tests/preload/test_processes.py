@@ -50,6 +50,13 @@ class Processes(Case):
                 records = self.checked_records(self.importer)
                 self.assertEqual({record["place"] for record in decided(records)}, {"device"})
 
+    def test_the_end_of_the_last_thread_is_the_end_of_the_process(self):
+        """Although libspill has a thread that serves what was exported. The log has its last line."""
+        done = self.run_program([str(PROGRAMS / "last_thread")], timeout=60, **self.usual)
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, ["export 0", "the last thread"]), done.stderr)
+        records = self.checked_records()
+        self.assertEqual((decided(records)[0]["place"], records[-1]["how"]), ("movable", "exit"))
+
     def test_memory_that_does_not_move(self):
         for kind in KINDS:
             for chain in ("managed", "host"):

@@ -81,9 +81,11 @@ void fake_vendor_reset_mover(uint64_t device_free)
 
 void fake_vendor_fail(unsigned from, unsigned end)
 {
+	pthread_mutex_lock(&lock);
 	fake_vendor.calls = 0;
 	fake_vendor.fail_from = from;
 	fake_vendor.fail_end = end;
+	pthread_mutex_unlock(&lock);
 }
 
 unsigned fake_vendor_alive(void)
@@ -341,6 +343,11 @@ CALL(retain, fails(), fake_vendor.failure, (uint64_t * handle, uint64_t va), (ha
 int fake_vendor_retain(uint64_t *handle, uint64_t va)
 {
 	return retain(handle, va);
+}
+
+static bool shareable(int device, bool on_host)
+{
+	return !fake_vendor.no_descriptors;
 }
 
 static int retain_at(uint64_t va, uint64_t *handle)
@@ -709,6 +716,7 @@ const struct spill_backend fake_vendor_backend = {
                                                       .create = create,
                                                       .create_shareable = create,
                                                       .release = release,
+                                                      .shareable = shareable,
                                                       .retain = retain_at,
                                                       .to_descriptor = to_descriptor,
                                                       .from_descriptor = from_descriptor},

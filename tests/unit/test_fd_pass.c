@@ -1,8 +1,11 @@
 /* Descriptors over a socket: names, users, whole messages, and nothing that stays open. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +83,59 @@ TEST(a_message_of_another_size_is_none)
 	disconnected(listener, ends);
 }
 
+/* The first one is taken, and the kernel closes the other. */
+TEST(two_descriptors_in_a_message)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control = {0};
+	int listener, ends[2], got;
+	char text[4] = "two";
+	connected(&listener, ends);
+	unsigned before = open_descriptors();
+	struct iovec part = {text, sizeof(text)};
+	struct msghdr all = {
+	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	control.header = (struct cmsghdr){CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+	memcpy(CMSG_DATA(&control.header), (int[]){listener, listener}, 2 * sizeof(int));
+	assert_int_equal(sendmsg(ends[0], &all, 0), 4);
+	assert_true(spill_fd_pass_receive(ends[1], text, 4, &got));
+	assert_true(got >= 0);
+	close(got);
+	assert_int_equal(open_descriptors(), before);
+	disconnected(listener, ends);
+}
+
+static void ignore(int signal)
+{
+}
+
+/* A handler interrupts calls on a socket with a limit of time, even with SA_RESTART. */
+TEST(signals_do_not_end_a_call)
+{
+	const struct sigaction action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+	const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+	struct sigaction old;
+	int listener, ends[2], got, status;
+	char text[4];
+	connected(&listener, ends);
+	pid_t child = fork();
+	if (!child) {
+		usleep(30000);
+		_exit(!spill_fd_pass_send(ends[0], "one", 4, -1));
+	}
+	assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	bool received = spill_fd_pass_receive(ends[1], text, 4, &got);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	assert_true(received);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	disconnected(listener, ends);
+}
+
 TEST(an_end_is_noticed)
 {
 	int listener, ends[2], got;
@@ -116,6 +172,7 @@ TEST(another_user)
 		_exit(of_root >= 0 ? 0 : 1);
 	}
 	assert_int_equal(spill_fd_pass_accept(listener), -1);
+	assert_int_equal(errno, EACCES);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	close(listener);

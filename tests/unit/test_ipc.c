@@ -2,14 +2,20 @@
  * Handles of memory that is made of chunks: exporter and importer in one process, which the vendor of
  * the tests allows. Two processes: tests/preload/processes.c.
  */
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SETUP setup
 #include "unit.h"
 #include "account.h"
 #include "fake_vendor.h"
 #include "ipc.h"
+#include "ledger.h"
+#include "shared_chunks.h"
 
 #define CHUNK (4 * FAKE_SMALL_UNIT)
 #define BYTES (3 * CHUNK - 100)
@@ -45,10 +51,12 @@ static int open_handle(const void *handle, void *context, uint64_t *ptr)
 
 static void close_handle(uint64_t ptr)
 {
-	struct spill_ipc_import *last;
-	assert_true(spill_ipc_close(ptr, true, &last));
-	assert_non_null(last);
-	spill_ipc_unmap(last);
+	struct spill_ipc_range range;
+	assert_true(spill_ipc_close(ptr));
+	struct spill_ipc_import *unused = spill_ipc_take_unused(&range);
+	assert_non_null(unused);
+	assert_int_equal(range.ptr, ptr);
+	spill_ipc_unmap(unused);
 }
 
 static void nothing_is_held(void)
@@ -63,7 +71,6 @@ TEST(all_chunks_are_mapped_in_order)
 	char handle[SPILL_IPC_HANDLE_BYTES], again[SPILL_IPC_HANDLE_BYTES];
 	struct spill_placement *made = make();
 	uint64_t ptr;
-	assert_true(spill_ipc_serves(made));
 	assert_true(spill_ipc_export(made, BYTES, handle));
 	assert_true(spill_ipc_export(made, BYTES, again));
 	assert_memory_equal(handle, again, sizeof(handle));
@@ -84,7 +91,6 @@ TEST(opens_are_counted)
 {
 	char handle[SPILL_IPC_HANDLE_BYTES];
 	struct spill_placement *made = make();
-	struct spill_ipc_import *last;
 	struct spill_ipc_range range;
 	uint64_t first, second, third;
 	assert_true(spill_ipc_export(made, BYTES, handle));
@@ -95,13 +101,12 @@ TEST(opens_are_counted)
 	assert_true(spill_ipc_at(first + BYTES - 1, &range));
 	assert_true(range.ptr == first && range.bytes == BYTES && range.context == &one_context);
 	assert_false(spill_ipc_at(first + BYTES, &range));
-	assert_false(spill_ipc_close(first + 1, true, &last));
-	assert_true(spill_ipc_close(first, true, &last));
-	assert_null(last);
+	assert_false(spill_ipc_close(first + 1));
+	assert_true(spill_ipc_close(first));
+	assert_null(spill_ipc_take_unused(&range));
 	/* Who cannot wait leaves it mapped, and it can be opened again. */
-	assert_true(spill_ipc_close(first, false, &last));
-	assert_null(last);
-	assert_false(spill_ipc_close(first, true, &last));
+	assert_true(spill_ipc_close(first));
+	assert_false(spill_ipc_close(first));
 	assert_non_null(fake_vendor_bytes(first, 0));
 	assert_int_equal(open_handle(handle, &one_context, &second), 0);
 	assert_true(first == second);
@@ -201,7 +206,144 @@ TEST(what_cannot_be_handed_on)
 	struct spill_placement *made = make();
 	fake_vendor.no_descriptors = true;
 	assert_false(spill_ipc_export(made, BYTES, handle));
-	assert_false(spill_ipc_serves(NULL));
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+TEST(what_it_says_of_memory)
+{
+	static const struct {
+		enum spill_place place;
+		uint64_t bytes, host;
+		bool ordered, none, serves;
+	} cases[] = {
+	    {SPILL_PLACE_MOVABLE, BYTES, 0, .serves = true},
+	    {SPILL_PLACE_SPLIT, 2 << 20, 1 << 20, .serves = true},
+	    {SPILL_PLACE_MOVABLE, SPILL_SHARED_CHUNKS_LARGEST, 0},
+	    {SPILL_PLACE_MOVABLE, 2 << 20, 0, .ordered = true},
+	    {SPILL_PLACE_HOST, 2 << 20, 2 << 20},
+	    {SPILL_PLACE_SPLIT, 2 << 20, 1 << 20, .none = true},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spill_allocation allocation = {.backend = &fake_vendor_backend,
+		                                      .place = cases[i].place,
+		                                      .bytes = cases[i].bytes +
+		                                               (2 << 20) * (cases[i].bytes == BYTES),
+		                                      .held.host = cases[i].host,
+		                                      .ordered = cases[i].ordered};
+		fake_vendor.no_descriptors = cases[i].none;
+		assert_int_equal(spill_ipc_serves(&allocation), cases[i].serves);
+	}
+}
+
+/* A process that answers with anything. */
+static struct {
+	struct spill_ipc_answer answer;
+	unsigned from; /* the answers from this one on */
+	int descriptor;
+	int listener;
+} liar;
+
+static void *lie(void *placement)
+{
+	int socket = spill_fd_pass_accept(liar.listener), descriptor;
+	struct spill_ipc_question question;
+	uint64_t handle;
+	for (unsigned i = 0; spill_fd_pass_receive(socket, &question, sizeof(question), &descriptor); i++) {
+		struct spill_ipc_answer answer = {3, CHUNK};
+		fake_vendor_retain(&handle, ((struct spill_placement *)placement)->ptr);
+		fake_vendor_backend.physical->to_descriptor(handle, &descriptor);
+		if (i >= liar.from)
+			answer = liar.answer;
+		spill_fd_pass_send(socket, &answer, sizeof(answer),
+		                   i < liar.from || !liar.descriptor ? descriptor
+		                   : liar.descriptor > 0             ? liar.descriptor
+		                                                     : -1);
+		close(descriptor);
+		fake_vendor_backend.physical->release(handle);
+	}
+	close(socket);
+	return NULL;
+}
+
+TEST(a_process_that_answers_wrongly)
+{
+	struct spill_placement *made = make();
+	struct spill_ipc_handle handle = {
+	    .magic = SPILL_IPC_MAGIC, .name = "one who lies", .number = 1, .bytes = BYTES};
+	int foreign = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const struct {
+		struct spill_ipc_answer answer;
+		unsigned from;
+		int descriptor; /* 0: the right one; -1: none */
+		bool good;
+	} cases[] = {
+	    {{3, CHUNK}, 3, 0, true},   {{0, CHUNK}, 0, 0, false},
+	    {{4, CHUNK}, 1, 0, false},  {{(1ull << 60) + 1, CHUNK}, 0, 0, false},
+	    {{3, 0}, 0, 0, false},      {{3, UINT64_MAX}, 1, 0, false},
+	    {{3, CHUNK}, 1, -1, false}, {{3, CHUNK}, 2, foreign, false},
+	};
+	unsigned alive = fake_vendor_alive();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pthread_t thread;
+		uint64_t ptr;
+		liar.answer = cases[i].answer;
+		liar.from = cases[i].from;
+		liar.descriptor = cases[i].descriptor;
+		liar.listener = spill_fd_pass_listen(handle.name);
+		assert_int_equal(pthread_create(&thread, NULL, lie, made), 0);
+		int result = open_handle(&handle, &one_context, &ptr);
+		pthread_join(thread, NULL);
+		close(liar.listener);
+		assert_int_equal(result, cases[i].good ? 0 : FAKE_INVALID);
+		if (cases[i].good)
+			close_handle(ptr);
+		assert_int_equal(fake_vendor_alive(), alive);
+	}
+	close(foreign);
+	handle.bytes = 0; /* an address in nothing could not be closed */
+	liar.from = 3;
+	pthread_t thread;
+	uint64_t ptr;
+	liar.listener = spill_fd_pass_listen(handle.name);
+	assert_int_equal(pthread_create(&thread, NULL, lie, made), 0);
+	assert_int_equal(open_handle(&handle, &one_context, &ptr), FAKE_INVALID);
+	pthread_join(thread, NULL);
+	close(liar.listener);
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+/* It serves under a name of its own, and does not know what its parent has opened. */
+TEST(a_forked_child_begins_anew)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES], again[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	struct spill_ipc_range range;
+	uint64_t ptr;
+	assert_true(spill_ipc_export(made, BYTES, handle));
+	assert_int_equal(open_handle(handle, &one_context, &ptr), 0);
+	pid_t child = fork();
+	if (!child) {
+		spill_fork_lock_take(&spill_ipc_export_fork_lock);
+		spill_fork_lock_release(&spill_ipc_export_fork_lock, true);
+		spill_fork_lock_take(&spill_ipc_import_fork_lock);
+		spill_fork_lock_release(&spill_ipc_import_fork_lock, true);
+		if (spill_ipc_is_own(handle) || spill_ipc_at(ptr, &range) || spill_ipc_close(ptr))
+			_exit(1);
+		struct spill_placement *own = make();
+		if (!spill_ipc_export(own, BYTES, again) || !memcmp(handle, again, sizeof(handle)) ||
+		    !spill_ipc_is_own(again) || open_handle(again, &one_context, &ptr))
+			_exit(2);
+		_exit(0);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	/* The parent serves as before. */
+	close_handle(ptr);
+	assert_int_equal(open_handle(handle, &one_context, &ptr), 0);
+	close_handle(ptr);
 	spill_placement_release(made, false);
 	nothing_is_held();
 }

@@ -90,7 +90,7 @@ static char *frame(char *code, char *previous)
 {
 	char *frame = object(64);
 	/* From 3.14 on the low bits are a tag. */
-	set(frame, version->code, version->minor >= 14 ? code + 1 : code);
+	set(frame, version->code, code && version->minor >= 14 ? code + 1 : code);
 	set(frame, version->previous, previous);
 	return frame;
 }
