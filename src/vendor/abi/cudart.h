@@ -44,6 +44,7 @@ typedef enum cudaError {
 	cudaErrorNotSupported = 801,
 	cudaErrorStreamCaptureUnsupported = 900,
 	cudaErrorStreamCaptureInvalidated = 901,
+	cudaErrorGraphExecUpdateFailure = 910,
 	cudaErrorUnknown = 999,
 } cudaError_t;
 
