@@ -15,7 +15,18 @@
  * to it would keep the library from older systems. So the unwinder gets our own one, and where the
  * process has glibc's, that one answers: it takes no lock, and is quick with hundreds of objects.
  */
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#ifndef DLFO_STRUCT_HAS_EH_DBASE
+/* The headers are of an older glibc, and the compiler's unwinder may be of a newer one. */
+struct dl_find_object {
+	unsigned long long dlfo_flags;
+	void *dlfo_map_start, *dlfo_map_end;
+	struct link_map *dlfo_link_map;
+	void *dlfo_eh_frame;
+	unsigned long long reserved[7];
+};
+int _dl_find_object(void *address, struct dl_find_object *result);
+#endif
+
 typedef int find_object_fn(void *address, struct dl_find_object *result);
 
 static find_object_fn *find_in_glibc(void)
@@ -45,7 +56,6 @@ int _dl_find_object(void *address, struct dl_find_object *result)
 	};
 	return 0;
 }
-#endif
 
 /* Frames of ours, of a stub and of a vendor's runtime, until `site` is found. */
 #define TO_SITE 48
