@@ -205,6 +205,22 @@ CHILD_TEST(fork_begins_anew)
 	check_file(in_folder(name), HEAD LAUNCH "R 0\n");
 }
 
+/* While the file is opened and written no handler runs; afterwards the thread is as before. */
+CHILD_TEST(the_thread_stays_as_it_was)
+{
+	sigset_t before, after;
+	int cancel;
+	begin(in_folder("one.rec"));
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	CHECK(launch(2) == 1);
+	spill_access_recording_flush();
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int signal = 1; signal < 32; signal++)
+		CHECK(sigismember(&before, signal) == sigismember(&after, signal));
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
+	CHECK(cancel == PTHREAD_CANCEL_ENABLE);
+}
+
 /* No fork to us, and it shares the parent's memory: it must not write the parent's lines. */
 CHILD_TEST(a_vfork_child_writes_nothing)
 {

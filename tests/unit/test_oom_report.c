@@ -501,6 +501,14 @@ TEST(by_what_refused)
 	oom.refusal = (struct spill_refusal){0};
 	begins(advice(&oom),
 	       "a place for memory that does not fit (oom.chain), or a smaller device.reserve, but");
+	/* Arrays, and what else has no other place. */
+	oom.attempts = 2;
+	oom.tried[0].error = "CUDA_ERROR_OUT_OF_MEMORY";
+	oom.tried[1].error = spill_refused_by_name(SPILL_REFUSED_BY_KIND);
+	begins(advice(&oom),
+	       "room on the device, because this kind of memory cannot be elsewhere, or a smaller "
+	       "device.reserve, but");
+	oom.attempts = 0;
 	oom.refused_by = "host.pressure";
 	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
 	oom.refused_by = "stream capture";
