@@ -107,24 +107,25 @@ limit=${limit%%:*}" ]
 # The answer, typed on a terminal; the rest of what is typed is the program's.
 @test "on a terminal a limit below 64 MiB is a question" {
 	cat >asked.py <<-'END'
-		import os, pty, sys
+		import os, pty, select, subprocess, sys
 		answer, *command = sys.argv[1:]
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.execvp(command[0], command)
-		shown = b""
-		def read():
-		    try:
-		        return os.read(fd, 4096)
-		    except OSError:
-		        return b""
-		while b"[y/N]" not in shown and (part := read()):
-		    shown += part
-		os.write(fd, answer.encode())
-		while part := read():
-		    shown += part
+		# This side keeps the terminal open, and no session ends with the program: either would hang it up, and what it still
+		# holds can be lost then.
+		fd, terminal = pty.openpty()
+		program = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal)
+		shown, answered, ended = b"", False, False
+		while True:
+		    ready = select.select([fd], [], [], 0.01)[0]
+		    if ready:
+		        shown += os.read(fd, 4096)
+		    elif ended:
+		        break
+		    ended = program.poll() is not None
+		    if not answered and b"[y/N]" in shown:
+		        os.write(fd, answer.encode())
+		        answered = True
 		sys.stdout.buffer.write(shown.replace(b"\r", b""))
-		sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+		sys.exit(program.returncode)
 	END
 	for answer in $'y\nthe rest\n' $'Yes\nthe rest\n'; do
 		run python3 asked.py "$answer" "$spill" run --limit 6MiB -- sh -c 'read -r line; echo "started, $line"; exit 3'
