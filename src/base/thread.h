@@ -11,4 +11,10 @@
  */
 bool spill_thread_start(pthread_t *thread, void *(*run)(void *unused));
 
+/*
+ * For the end of the process: joins a thread that was told to end. Waits some seconds at most, as a
+ * driver's call that does not return must not keep the process.
+ */
+void spill_thread_end(pthread_t thread);
+
 #endif

@@ -6,7 +6,6 @@
  */
 #include "host_chunks.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -21,9 +20,6 @@
 #define STAY_NS 2000000000ull
 /* The shortest pause between two chunks. */
 #define REST_NS 20000000ull
-/* How long the end of the process waits at most for the thread's vendor call. */
-#define END_NS 5000000000ull
-#define POLL_NS 100000
 
 /*
  * The states are NONE → STARTING → RUNNING → LEFT → STARTING. LEFT: the thread has ended by
@@ -71,19 +67,14 @@ static void *ahead_thread(void *unused)
 	return NULL;
 }
 
-/*
- * Runs at exit, and when this library is unloaded. The wait is bounded: a vendor's call that does
- * not return must not keep the process.
- */
+/* Runs at exit, and when this library is unloaded. */
 static void end_thread(void)
 {
 	enum state before = atomic_exchange(&state, ENDED);
 	if (before != RUNNING && before != LEFT)
 		return;
 	sem_post(&work);
-	uint64_t until = spill_clock_ns() + END_NS;
-	while (pthread_tryjoin_np(thread, NULL) == EBUSY && spill_clock_ns() < until)
-		spill_clock_sleep(POLL_NS);
+	spill_thread_end(thread);
 }
 
 /* Needed once in a process. A forked child inherits it. */

@@ -23,8 +23,7 @@
 #include "small_file.h"
 #include "thread.h"
 
-/* How long the end of the process waits at most for the thread's vendor call. */
-#define END_NS 5000000000ull
+/* How often a caller looks whether another thread has started the serving thread. */
 #define POLL_NS 100000
 /* A pause after an accept that lacked something, so that there is no busy loop. */
 #define RETRY_NS 10000000
@@ -221,9 +220,7 @@ static void end_thread(void)
 	int socket = atomic_load(&connection);
 	if (socket >= 0)
 		shutdown(socket, SHUT_RDWR);
-	uint64_t until = spill_clock_ns() + END_NS;
-	while (pthread_tryjoin_np(thread, NULL) == EBUSY && spill_clock_ns() < until)
-		spill_clock_sleep(POLL_NS);
+	spill_thread_end(thread);
 }
 
 /* A child of a fork inherits what is registered. */
@@ -251,7 +248,7 @@ static void close_listener(void)
 		close(socket);
 }
 
-/* False: nothing is served in this process, or another thread is just starting that. */
+/* False: nothing is served in this process. Waits while another thread starts the serving thread. */
 static bool serves(void)
 {
 	enum state none = NONE, starting = STARTING;
