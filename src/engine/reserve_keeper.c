@@ -24,6 +24,11 @@
 #define MS 1000000ull
 #define LOOK_NS (SPILL_RESERVE_LOOK_MS * MS)
 #define VAIN_NS (SPILL_RESERVE_VAIN_MS * MS)
+/*
+ * A vain try before a load is repeated after so many times what it took, and after VAIN_NS at the
+ * latest: such tries take a tenth of the time at most, or are rare.
+ */
+#define VAIN_SHARE 9
 #define ROOMY_NS (10 * LOOK_NS) /* if more than an eighth of the device is free */
 
 static struct keeper {
@@ -33,7 +38,7 @@ static struct keeper {
 	_Atomic uint64_t given;   /* bytes given out ever */
 	/* `given` at the last look; time of the next look; no look before, after a vain one. */
 	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
-	_Atomic uint64_t next_whole_ns;  /* of spill_reserve_whole */
+	_Atomic uint64_t next_whole_ns;  /* the earliest time of spill_reserve_whole */
 	_Atomic uint64_t next_load_ns;   /* the earliest time to measure a load */
 	_Atomic uint64_t next_others_ns; /* the earliest time to look for NCCL and its like */
 	_Atomic bool at_risk;            /* spill_reserve_is_at_risk, until at_risk_ns */
@@ -240,19 +245,16 @@ static bool is_paused(int device, uint64_t now)
 }
 
 /*
- * First gives back unused memory: there is no other if nothing can move. That may help again soon,
- * because the program frees. Demotion in vain is not repeated in a pause. urgent: see spill_trim
+ * First gives back unused memory: there is no other if nothing can move. False: in vain. urgent: see
+ * spill_trim
  */
-static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller,
+static bool refill(const struct spill_backend *backend, int device, const char *api, const void *caller,
                    bool urgent)
 {
 	bool gained = is_watched(device) && spill_trim(backend, device, spill_reserve_size(device), urgent);
-	if (is_paused(device, spill_clock_ns()))
-		return;
 	if (!gained || is_short(backend, device, 1))
 		gained |= demote_for(backend, device, 0, api, caller);
-	if (!gained)
-		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
+	return gained;
 }
 
 bool spill_reserve_fell(const struct spill_backend *backend, int device,
@@ -372,25 +374,31 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 	if (is_paused(device, now) || !is_time_to_look(device, now))
 		return;
 	look_for_others(backend, device, now);
-	if (is_short(backend, device, 2))
-		refill(backend, device, api, caller, false);
+	/* The program goes on to free and to end work, so refilling may help again soon. */
+	if (is_short(backend, device, 2) && !refill(backend, device, api, caller, false))
+		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
 	if (!may_refill(device))
 		return;
+	struct keeper *keeper = &keepers[device];
 	uint64_t now = spill_clock_ns();
-	/* Looks of spill_reserve_keep are no reason to leave this one out: they are content with half. */
-	if (now < atomic_load_explicit(&keepers[device].next_whole_ns, memory_order_relaxed))
+	/*
+	 * Neither looks of spill_reserve_keep nor its pause are a reason to leave this one out. The looks
+	 * are content with half. A pause may come from a moment in which no memory was movable yet: JAX
+	 * takes 8 GiB, maps them 0.1 s later, and then NCCL loads its kernels.
+	 */
+	if (now < atomic_load_explicit(&keeper->next_whole_ns, memory_order_relaxed))
 		return;
-	/* In a pause only the program can have made room, by frees into a pool. */
-	bool paused = is_paused(device, now);
-	if (paused && !spill_vendor_pool_unused(backend, device))
+	atomic_store_explicit(&keeper->next_whole_ns, now + MS, memory_order_relaxed);
+	if (!is_short(backend, device, 1) || refill(backend, device, api, caller, true))
 		return;
-	atomic_store_explicit(&keepers[device].next_whole_ns, now + MS, memory_order_relaxed);
-	if (is_short(backend, device, 1))
-		refill(backend, device, api, caller, !paused);
+	uint64_t then = spill_clock_ns();
+	atomic_store_explicit(&keeper->next_whole_ns,
+	                      then + spill_max(MS, spill_min(VAIN_NS, VAIN_SHARE * (then - now))),
+	                      memory_order_relaxed);
 }
 
 bool spill_reserve_maintain(void)

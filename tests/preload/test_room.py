@@ -40,6 +40,14 @@ class Room(MovableCase):
                     self.good(f"{before} {FULL} spare:4m {word} verify:a", **{reserve: "8MiB"})
                     self.assertEqual({move["reason"] for move in self.moves()}, {"reserve"})
 
+    def test_code_finds_room_soon_after_a_vain_try(self):
+        """The request that fills the device can move nothing, because the device is busy. A moment later code is loaded."""
+        for before, word, _ in FUNCTIONS:
+            with self.subTest(word):
+                self.good(f"{before} early:a:32m fill:a hold:a brim:b go sync {word} verify:a", SPILL_DEVICE_RESERVE="8MiB",
+                          SPILL_MOVABLE_WAIT="5ms")
+                self.assertEqual({move["reason"] for move in self.moves()}, {"reserve"})
+
     def test_with_the_default_policy(self):
         """`auto`, and a reserve of nothing: what filled the device is movable."""
         done = self.good(f"{FULL} stream event verify:a", SPILL_MOVABLE_ENABLE="auto", SPILL_MOVABLE_CHUNK="64MiB")

@@ -275,17 +275,16 @@ TEST(refilled_by_what_is_not_used)
 	spill_reserve_begin(0);
 	spill_reserve_whole(&vendor, 0, "", NULL);
 	assert_int_equal(free_bytes[0], 90 * MIB);
-	/* In vain once: nobody tries again for a second. */
+	/* In vain once: a request does not try again for a second. */
 	free_bytes[0] = 10 * MIB;
 	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	trims = looks = 0;
 	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
-	spill_reserve_keep(&vendor, 0, 0, "", NULL);
-	spill_reserve_whole(&vendor, 0, "", NULL);
-	assert_int_equal(looks + trims, 0);
-	/* But for code, which may find no room: the program may have freed memory of a pool. */
 	pool_bytes = 80 * MIB;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks + trims, 0);
+	/* But code does, which may find no room: what was in vain a moment ago may help now. */
 	spill_reserve_whole(&vendor, 0, "", NULL);
 	assert_int_equal(free_bytes[0], 90 * MIB);
 }
