@@ -25,8 +25,9 @@
 #define LOOK_NS (SPILL_RESERVE_LOOK_MS * MS)
 #define VAIN_NS (SPILL_RESERVE_VAIN_MS * MS)
 /*
- * A vain try before a load is repeated after so many times what it took, and after VAIN_NS at the
- * latest: such tries take a tenth of the time at most, or are rare.
+ * A vain try before a load is repeated after so many times what it took, twice as late each time, and
+ * after VAIN_NS at the latest. So tries take a tenth of the time at most. What can be done by now is
+ * done before the time since the first vain try has doubled.
  */
 #define VAIN_SHARE 9
 #define ROOMY_NS (10 * LOOK_NS) /* if more than an eighth of the device is free */
@@ -38,7 +39,8 @@ static struct keeper {
 	_Atomic uint64_t given;   /* bytes given out ever */
 	/* `given` at the last look; time of the next look; no look before, after a vain one. */
 	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
-	_Atomic uint64_t next_whole_ns;  /* the earliest time of spill_reserve_whole */
+	/* Of spill_reserve_whole: the earliest time; when it may demote again, and the pause until then. */
+	_Atomic uint64_t next_whole_ns, no_whole_before_ns, vain_whole_ns;
 	_Atomic uint64_t next_load_ns;   /* the earliest time to measure a load */
 	_Atomic uint64_t next_others_ns; /* the earliest time to look for NCCL and its like */
 	_Atomic bool at_risk;            /* spill_reserve_is_at_risk, until at_risk_ns */
@@ -244,14 +246,17 @@ static bool is_paused(int device, uint64_t now)
 	return now < atomic_load_explicit(&keepers[device].no_look_before_ns, memory_order_relaxed);
 }
 
-/*
- * First gives back unused memory: there is no other if nothing can move. False: in vain. urgent: see
- * spill_trim
- */
+/* urgent: see spill_trim */
+static bool give_back_unused(const struct spill_backend *backend, int device, bool urgent)
+{
+	return is_watched(device) && spill_trim(backend, device, spill_reserve_size(device), urgent);
+}
+
+/* First gives back unused memory: there is no other if nothing can move. False: in vain. */
 static bool refill(const struct spill_backend *backend, int device, const char *api, const void *caller,
                    bool urgent)
 {
-	bool gained = is_watched(device) && spill_trim(backend, device, spill_reserve_size(device), urgent);
+	bool gained = give_back_unused(backend, device, urgent);
 	if (!gained || is_short(backend, device, 1))
 		gained |= demote_for(backend, device, 0, api, caller);
 	return gained;
@@ -379,6 +384,15 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
+static void note_whole(struct keeper *keeper, bool gained, uint64_t since_ns)
+{
+	uint64_t now = spill_clock_ns();
+	uint64_t longer = spill_max(2 * atomic_load(&keeper->vain_whole_ns), VAIN_SHARE * (now - since_ns));
+	uint64_t pause = gained ? 0 : spill_min(spill_max(longer, MS), VAIN_NS);
+	atomic_store_explicit(&keeper->vain_whole_ns, pause, memory_order_relaxed);
+	atomic_store_explicit(&keeper->no_whole_before_ns, now + pause, memory_order_relaxed);
+}
+
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
 	if (!may_refill(device))
@@ -392,13 +406,17 @@ void spill_reserve_whole(const struct spill_backend *backend, int device, const 
 	 */
 	if (now < atomic_load_explicit(&keeper->next_whole_ns, memory_order_relaxed))
 		return;
-	atomic_store_explicit(&keeper->next_whole_ns, now + MS, memory_order_relaxed);
-	if (!is_short(backend, device, 1) || refill(backend, device, api, caller, true))
+	/* In a pause of its own only the program can have made room, by frees into a pool. */
+	bool paused = now < atomic_load_explicit(&keeper->no_whole_before_ns, memory_order_relaxed);
+	if (paused && !spill_vendor_pool_unused(backend, device))
 		return;
-	uint64_t then = spill_clock_ns();
-	atomic_store_explicit(&keeper->next_whole_ns,
-	                      then + spill_max(MS, spill_min(VAIN_NS, VAIN_SHARE * (then - now))),
-	                      memory_order_relaxed);
+	atomic_store_explicit(&keeper->next_whole_ns, now + MS, memory_order_relaxed);
+	if (!is_short(backend, device, 1))
+		note_whole(keeper, true, now);
+	else if (paused)
+		give_back_unused(backend, device, false);
+	else
+		note_whole(keeper, refill(backend, device, api, caller, true), now);
 }
 
 bool spill_reserve_maintain(void)
@@ -449,7 +467,8 @@ void spill_reserve_keeper_reset(void)
 		struct keeper *keeper = &keepers[i];
 		keeper->budget = keeper->budget_ns = keeper->pending = keeper->given = 0;
 		keeper->given_at_look = keeper->next_look_ns = keeper->no_look_before_ns =
-		    keeper->next_load_ns = keeper->next_whole_ns = 0;
+		    keeper->next_load_ns = keeper->next_whole_ns = keeper->no_whole_before_ns =
+		        keeper->vain_whole_ns = 0;
 		keeper->at_risk = false;
 		keeper->at_risk_ns = keeper->pieces_bytes = keeper->next_others_ns = 0;
 	}

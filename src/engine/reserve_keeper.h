@@ -87,7 +87,10 @@ void spill_reserve_answered(int device, uint64_t bytes);
 void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
                         const void *caller);
 
-/* The same for a call that may load code: looks once a millisecond, and fills the whole reserve. */
+/*
+ * The same for a call that may load code: looks once a millisecond, and fills the whole reserve. After
+ * tries in vain it looks more and more rarely, down to once in SPILL_RESERVE_VAIN_MS.
+ */
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api,
                          const void *caller);
 

@@ -94,11 +94,11 @@ class InVain(Harm):
         self.assertTrue(2 <= len(self.moves("promote")) <= 8, self.reasons())
 
     def test_the_reserve_that_cannot_be_made_whole(self):
-        """Calls that need room do not try it again each time, nor ask the driver how much is free; later, it is made whole."""
+        """Calls that need room try it again twice as late each time, and ask the driver as rarely; later, it is made whole."""
         done = self.good(f"{FULL} refuse:host alloc:b:18 count:host event:200:2000 count:host count:info event:500:1 count:info accept "
                          "event:1000:2000", SPILL_DEVICE_RESERVE="16MiB")
-        self.assertLessEqual(self.numbers(done, "count host")[1], 1)
-        self.assertEqual(self.numbers(done, "count info")[1], 0)
+        self.assertLessEqual(self.numbers(done, "count host")[1], 12, "of 200 calls in 0.4 s")
+        self.assertLessEqual(self.numbers(done, "count info")[1], 4, "of 500 calls in 0.5 s")
         self.assertEqual(self.reasons(), ["reserve"])
 
     def test_a_reserve_that_is_whole_is_not_asked_for_each_time(self):

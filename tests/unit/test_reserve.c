@@ -289,6 +289,28 @@ TEST(refilled_by_what_is_not_used)
 	assert_int_equal(free_bytes[0], 90 * MIB);
 }
 
+/* So that thousands of loads on a device that stays full cost little. */
+TEST(code_looks_more_and_more_rarely_in_vain)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 10 * MIB;
+	for (unsigned ms = 0; ms < 1000; ms++) {
+		spill_reserve_whole(&vendor, 0, "", NULL);
+		fake_clock.ns += MS;
+	}
+	assert_in_range(looks, 10, 60);
+	/* As often as before, once there was room. */
+	free_bytes[0] = GIB;
+	fake_clock.ns += SPILL_RESERVE_VAIN_MS * MS;
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	looks = 0;
+	for (unsigned ms = 0; ms < 10; ms++) {
+		fake_clock.ns += MS;
+		spill_reserve_whole(&vendor, 0, "", NULL);
+	}
+	assert_int_equal(looks, 10);
+}
+
 /* A look of a request is content with half of the reserve. Code that is loaded a moment later is not. */
 TEST(code_looks_although_a_request_has_just_looked)
 {
