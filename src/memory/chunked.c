@@ -298,7 +298,8 @@ void spill_chunked_hold(uint64_t until_ns)
 
 bool spill_chunked_is_held(void)
 {
-	return spill_clock_ns() < atomic_load_explicit(&held_until_ns, memory_order_relaxed);
+	uint64_t until_ns = atomic_load_explicit(&held_until_ns, memory_order_relaxed);
+	return until_ns && spill_clock_ns() < until_ns;
 }
 
 /* Enters the chunks in the map and the sums, or removes them. */

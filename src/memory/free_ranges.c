@@ -96,11 +96,12 @@ static bool is_better(const struct spill_range *range, const struct spill_range 
 	return !than || range->bytes < than->bytes || (range->bytes == than->bytes && range->at < than->at);
 }
 
-/*
- * The smallest one that fits, the lowest of these. NULL: none. So a program that allocates and frees
- * the same again gets the same addresses, and what it uses next can be foreseen. The order of the
- * list would give it others each time.
- */
+struct spill_range *spill_range_better(struct spill_range *one, struct spill_range *other)
+{
+	return one && is_better(one, other) ? one : other;
+}
+
+/* Not by the order of the list, which would give other addresses each time. */
 static struct spill_range *find_in_class(const struct spill_free_ranges *set, unsigned class, uint64_t bytes,
                                          bool (*usable)(const struct spill_range *range, uint64_t bytes),
                                          unsigned *looks)
@@ -116,7 +117,7 @@ static struct spill_range *find_in_class(const struct spill_free_ranges *set, un
 	return best;
 }
 
-struct spill_range *spill_free_ranges_take(struct spill_free_ranges *set, uint64_t bytes,
+struct spill_range *spill_free_ranges_find(const struct spill_free_ranges *set, uint64_t bytes,
                                            bool (*usable)(const struct spill_range *range, uint64_t bytes))
 {
 	uint64_t whole = spill_round_up(bytes, SPILL_RANGE_UNIT);
@@ -127,7 +128,7 @@ struct spill_range *spill_free_ranges_take(struct spill_free_ranges *set, uint64
 	     class = next_filled(set, class + 1)) {
 		struct spill_range *range = find_in_class(set, class, whole, usable, &looks);
 		if (range)
-			return spill_free_ranges_cut(range, whole);
+			return range;
 		/* Sizes of the first class can be too small. Many of them must not hide the larger ones. */
 		if (class == first)
 			looks = 0;

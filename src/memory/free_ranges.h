@@ -38,14 +38,18 @@ struct spill_range *spill_free_ranges_add(struct spill_free_ranges *set, uint64_
                                           void *segment);
 
 /*
- * Takes a range of at least `bytes`, cut to size if there is memory for the rest's record. `usable`
- * may refuse a range for its first `bytes`; NULL: all are usable. It sees a few dozen at most, the
- * best fits first. NULL: none fits.
+ * The smallest free range of at least `bytes`, the lowest of these; a search looks at a few dozen. So
+ * a program that allocates and frees the same again gets the same addresses, and what it uses next
+ * can be foreseen. `usable` may refuse a range for its first `bytes`; NULL: all are usable. It sees
+ * the best fits first. NULL: none fits.
  */
-struct spill_range *spill_free_ranges_take(struct spill_free_ranges *set, uint64_t bytes,
+struct spill_range *spill_free_ranges_find(const struct spill_free_ranges *set, uint64_t bytes,
                                            bool (*usable)(const struct spill_range *range, uint64_t bytes));
 
-/* Takes a free range of at least `bytes`, cut to size in the same way. Returns it. */
+/* The one of both that such a search would find first. NULL is allowed. */
+struct spill_range *spill_range_better(struct spill_range *one, struct spill_range *other);
+
+/* Takes a free range, cut to at least `bytes` if there is memory for the rest's record. Returns it. */
 struct spill_range *spill_free_ranges_cut(struct spill_range *range, uint64_t bytes);
 
 /*

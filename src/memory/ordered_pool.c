@@ -206,15 +206,21 @@ static bool is_on_device(const struct spill_range *range, uint64_t bytes)
 	return true;
 }
 
-/* pre: locked */
+/*
+ * The better one of those that the stream may use. When its frees settle depends on the time, and no
+ * address may. pre: locked
+ */
 static struct spill_range *find_range(struct spill_ordered_pool *pool, uint64_t bytes,
                                       const struct spill_stream_order *name, bool anywhere)
 {
 	enum spill_range_kind kind = kind_of(bytes);
 	bool (*usable)(const struct spill_range *, uint64_t) = anywhere ? NULL : is_on_device;
-	struct spill_free_ranges *own = name->stream ? spill_stream_frees_of(&pool->frees, name, kind) : NULL;
-	struct spill_range *range = own ? spill_free_ranges_take(own, bytes, usable) : NULL;
-	return range ? range : spill_free_ranges_take(&pool->frees.settled[kind], bytes, usable);
+	const struct spill_free_ranges *own =
+	    name->stream ? spill_stream_frees_of(&pool->frees, name, kind) : NULL;
+	struct spill_range *range =
+	    spill_range_better(own ? spill_free_ranges_find(own, bytes, usable) : NULL,
+	                       spill_free_ranges_find(&pool->frees.settled[kind], bytes, usable));
+	return range ? spill_free_ranges_cut(range, bytes) : NULL;
 }
 
 /* pre: locked */
@@ -269,16 +275,28 @@ static bool take_range(struct spill_ordered_pool *pool, struct block *block, uin
 	return range != NULL;
 }
 
+/*
+ * While exchanges follow each other, a range on the host is as good as one on the device: it comes when
+ * it is used, without a copy. So the addresses do not depend on where memory happens to be. They repeat
+ * with the program's steps, and exchanges can be foreseen (docs/measurements.md, "PyTorch's allocators").
+ */
+static bool take_any_range(struct spill_ordered_pool *pool, struct block *block, uint64_t bytes,
+                           const struct spill_stream_order *order, bool anywhere)
+{
+	bool at_once = anywhere && spill_chunked_is_held();
+	return take_range(pool, block, bytes, order, at_once) ||
+	       (spill_stream_frees_look(&pool->frees, pool->backend, &lock) &&
+	        take_range(pool, block, bytes, order, at_once)) ||
+	       (anywhere && !at_once && take_range(pool, block, bytes, order, true));
+}
+
 struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint64_t bytes,
                                            const struct spill_stream_order *order, bool anywhere)
 {
 	struct block *block = calloc(1, sizeof(*block));
 	if (!block)
 		return NULL;
-	if (take_range(pool, block, bytes, order, false) ||
-	    (spill_stream_frees_look(&pool->frees, pool->backend, &lock) &&
-	     take_range(pool, block, bytes, order, false)) ||
-	    (anywhere && take_range(pool, block, bytes, order, true)))
+	if (take_any_range(pool, block, bytes, order, anywhere))
 		return begin_block(pool, block, bytes, order);
 	free(block);
 	return NULL;

@@ -62,7 +62,8 @@ uint64_t spill_ordered_segment_bytes(uint64_t bytes);
 
 /*
  * Takes a range that work in `order` may use, on the device; with `anywhere` one on the host if there
- * is none. NULL: none is free, or no memory. Calls the vendor without a lock.
+ * is none, or while exchanges follow each other (spill_chunked_hold), whatever is free. NULL: none is
+ * free, or no memory. Calls the vendor without a lock.
  */
 struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint64_t bytes,
                                            const struct spill_stream_order *order, bool anywhere);

@@ -203,8 +203,10 @@ static void add_segment(uint64_t request)
 static struct spill_range *find(unsigned stream, uint64_t bytes)
 {
 	unsigned kind = kind_of(bytes);
-	struct spill_range *range = spill_free_ranges_take(&own[stream][kind], bytes, NULL);
-	return range ? range : spill_free_ranges_take(&settled[kind], bytes, NULL);
+	struct spill_range *range =
+	    spill_range_better(spill_free_ranges_find(&own[stream][kind], bytes, NULL),
+	                       spill_free_ranges_find(&settled[kind], bytes, NULL));
+	return range ? spill_free_ranges_cut(range, bytes) : NULL;
 }
 
 static void take(unsigned stream, uint64_t bytes)
@@ -330,6 +332,12 @@ TEST(a_million_random_ranges_of_four_streams)
 	assert_in_range(lost_by(STREAMS), 200, 370);
 }
 
+static struct spill_range *take_from(struct spill_free_ranges *set, uint64_t bytes)
+{
+	struct spill_range *range = spill_free_ranges_find(set, bytes, NULL);
+	return range ? spill_free_ranges_cut(range, bytes) : NULL;
+}
+
 /* -- case by case ------------------------------------------------------------------------------- */
 
 static char of_segment;
@@ -340,12 +348,12 @@ static void add_cut(struct spill_free_ranges *set, struct spill_range **parts, u
 	struct spill_range *rest = spill_free_ranges_add(set, BEGIN, count * units * UNIT, &of_segment);
 	assert_non_null(rest);
 	for (unsigned i = 0; i < count; i++) {
-		parts[i] = spill_free_ranges_take(set, units * UNIT, NULL);
+		parts[i] = take_from(set, units * UNIT);
 		assert_non_null(parts[i]);
 		assert_int_equal(parts[i]->at, BEGIN + i * units * UNIT);
 	}
 	assert_int_equal(set->bytes, 0);
-	assert_null(spill_free_ranges_take(set, UNIT, NULL));
+	assert_null(take_from(set, UNIT));
 }
 
 static void give_all(struct spill_free_ranges *set, struct spill_range **parts, unsigned count)
@@ -373,7 +381,7 @@ TEST(the_smallest_that_fits_is_taken)
 	} cases[] = {
 	    {3 * UNIT, 4, 3}, {4 * UNIT - 1, 8, 4}, {6 * UNIT, 2, 6}, {13 * UNIT, 0, 13}, {41 * UNIT, 6, 41}};
 	for (unsigned i = 0; i < 5; i++) {
-		parts[i] = spill_free_ranges_take(&set, cases[i].wanted, NULL);
+		parts[i] = take_from(&set, cases[i].wanted);
 		assert_non_null(parts[i]);
 		assert_int_equal(parts[i]->at, BEGIN + 1000 * cases[i].at * UNIT);
 		assert_int_equal(parts[i]->bytes, cases[i].bytes * UNIT);
@@ -395,7 +403,7 @@ static uint64_t addresses_of_a_step(struct spill_free_ranges *set)
 	const unsigned count = sizeof(sizes) / sizeof(*sizes);
 	uint64_t hash = 0;
 	for (unsigned i = 0; i < count; i++) {
-		ranges[i] = spill_free_ranges_take(set, sizes[i] << 20, NULL);
+		ranges[i] = take_from(set, sizes[i] << 20);
 		assert_non_null(ranges[i]);
 		hash = hash * 31 + ranges[i]->at;
 		if (i % 3 == 2) {
@@ -426,11 +434,11 @@ TEST(a_step_gets_the_same_addresses_as_the_last_one)
 TEST(impossible_sizes_are_refused)
 {
 	struct spill_free_ranges set = {0};
-	assert_null(spill_free_ranges_take(&set, 1, NULL));
+	assert_null(take_from(&set, 1));
 	struct spill_range *range = spill_free_ranges_add(&set, BEGIN, 16 * UNIT, NULL);
-	assert_null(spill_free_ranges_take(&set, 16 * UNIT + 1, NULL));
-	assert_null(spill_free_ranges_take(&set, UINT64_MAX, NULL));
-	assert_null(spill_free_ranges_take(&set, UINT64_MAX - UNIT, NULL));
+	assert_null(take_from(&set, 16 * UNIT + 1));
+	assert_null(take_from(&set, UINT64_MAX));
+	assert_null(take_from(&set, UINT64_MAX - UNIT));
 	spill_free_ranges_remove(range);
 }
 
@@ -441,8 +449,8 @@ TEST(enormous_ranges_are_found)
 	uint64_t bytes = (uint64_t)1 << 60;
 	spill_free_ranges_add(&set, 0, bytes, NULL);
 	spill_free_ranges_add(&set, bytes, 2 * bytes, NULL);
-	struct spill_range *large = spill_free_ranges_take(&set, 2 * bytes, NULL);
-	struct spill_range *small = spill_free_ranges_take(&set, bytes, NULL);
+	struct spill_range *large = take_from(&set, 2 * bytes);
+	struct spill_range *small = take_from(&set, bytes);
 	assert_true(large && large->at == bytes && small && small->at == 0);
 	spill_free_ranges_remove(spill_free_ranges_give(large, &set, NULL, 0));
 	spill_free_ranges_remove(spill_free_ranges_give(small, &set, NULL, 0));
@@ -458,10 +466,10 @@ TEST(ranges_that_are_too_small_hide_none)
 	struct spill_range *larger = spill_free_ranges_add(&set, 2 * BEGIN, 18 * UNIT, NULL);
 	for (unsigned i = 0; i < PARTS; i += 2)
 		spill_free_ranges_give(parts[i], &set, NULL, 0);
-	assert_ptr_equal(spill_free_ranges_take(&set, 17 * UNIT, NULL), larger);
+	assert_ptr_equal(take_from(&set, 17 * UNIT), larger);
 	spill_free_ranges_remove(spill_free_ranges_give(larger, &set, NULL, 0));
 	for (unsigned i = 0; i < PARTS; i += 2)
-		assert_non_null(parts[i] = spill_free_ranges_take(&set, 16 * UNIT, NULL));
+		assert_non_null(parts[i] = take_from(&set, 16 * UNIT));
 	give_all(&set, parts, PARTS);
 }
 
@@ -485,20 +493,19 @@ TEST(refused_ranges_are_passed_over)
 	for (unsigned i = 0; i < 20; i += 2)
 		spill_free_ranges_give(parts[i], &set, NULL, 0);
 	usable_from = parts[8]->at;
-	struct spill_range *found = spill_free_ranges_take(&set, 2 * UNIT, is_usable);
+	const struct spill_range *found = spill_free_ranges_find(&set, 2 * UNIT, is_usable);
 	assert_true(found && found->at >= usable_from);
-	spill_free_ranges_give(found, &set, NULL, 0);
 	usable_from = UINT64_MAX;
 	looks = 0;
-	assert_null(spill_free_ranges_take(&set, 2 * UNIT, is_usable));
+	assert_null(spill_free_ranges_find(&set, 2 * UNIT, is_usable));
 	assert_int_equal(looks, 10);
 	for (unsigned i = 20; i < PARTS; i += 2)
 		spill_free_ranges_give(parts[i], &set, NULL, 0);
 	looks = 0;
-	assert_null(spill_free_ranges_take(&set, 2 * UNIT, is_usable));
+	assert_null(spill_free_ranges_find(&set, 2 * UNIT, is_usable));
 	assert_in_range(looks, 10, 100);
 	for (unsigned i = 0; i < PARTS; i += 2)
-		assert_non_null(spill_free_ranges_take(&set, 2 * UNIT, NULL));
+		assert_non_null(take_from(&set, 2 * UNIT));
 	give_all(&set, parts, PARTS);
 }
 
@@ -537,9 +544,9 @@ TEST(a_rest_keeps_the_number)
 {
 	struct spill_free_ranges common = {0}, mine = {0};
 	assert_non_null(spill_free_ranges_add(&common, BEGIN, 8 * UNIT, NULL));
-	struct spill_range *whole = spill_free_ranges_take(&common, 8 * UNIT, NULL);
+	struct spill_range *whole = take_from(&common, 8 * UNIT);
 	spill_free_ranges_give(whole, &mine, &common, 7);
-	struct spill_range *first = spill_free_ranges_take(&mine, 3 * UNIT, NULL);
+	struct spill_range *first = take_from(&mine, 3 * UNIT);
 	assert_ptr_equal(first, whole);
 	spill_free_ranges_settle(&mine, &common, 6);
 	assert_int_equal(mine.bytes, 5 * UNIT);
@@ -558,10 +565,10 @@ TEST(without_memory_nothing_is_cut)
 	struct spill_range *range = spill_free_ranges_add(&set, BEGIN, 8 * UNIT, NULL);
 	assert_non_null(range);
 	fake_libc_fail(FAKE_malloc, 1, 1, ENOMEM);
-	assert_ptr_equal(spill_free_ranges_take(&set, 3 * UNIT, NULL), range);
+	assert_ptr_equal(take_from(&set, 3 * UNIT), range);
 	assert_true(range->bytes == 8 * UNIT && !range->after && !set.bytes);
 	spill_free_ranges_give(range, &set, NULL, 0);
-	assert_ptr_equal(spill_free_ranges_take(&set, 3 * UNIT, NULL), range);
+	assert_ptr_equal(take_from(&set, 3 * UNIT), range);
 	assert_true(range->bytes == 3 * UNIT && range->after && set.bytes == 5 * UNIT);
 	range = spill_free_ranges_give(range, &set, NULL, 0);
 	assert_true(spill_range_is_segment(range));

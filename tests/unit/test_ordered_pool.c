@@ -616,6 +616,64 @@ TEST(ranges_on_the_host_are_avoided_and_found)
 	end_segment(segments[0]);
 }
 
+/* What is on the host comes when it is used. */
+TEST(while_exchanges_follow_each_other_the_side_is_of_no_matter)
+{
+	struct spill_placement *lower = grow(pool, 20 * MIB, &first);
+	uint64_t ptr = lower->ptr;
+	struct spill_placement *between = expect_at(ptr + 20 * MIB, 12 * MIB, &first);
+	struct spill_placement *higher = expect_at(ptr + 32 * MIB, 32 * MIB, &first);
+	move_to_host(segments[0], 0);
+	give(lower, &first);
+	give(higher, &first);
+	for (unsigned i = 0; i < 2; i++) {
+		spill_chunked_hold(i ? UINT64_MAX : 0);
+		lower = spill_ordered_take(pool, 20 * MIB, &first, true);
+		assert_non_null(lower);
+		assert_int_equal(lower->ptr, i ? ptr : ptr + 32 * MIB);
+		give(lower, &first);
+		/* Not where it would be used in place. */
+		give(expect_at(ptr + 32 * MIB, 20 * MIB, &first), &first);
+	}
+	spill_chunked_hold(0);
+	give(between, &first);
+}
+
+/* The addresses of a program's step: two blocks of 8 MiB, and one of 4 in the place of the first. */
+static void take_a_step(uint64_t places[3], bool settles)
+{
+	struct spill_placement *one = take(8 * MIB, &first), *other = take(8 * MIB, &first);
+	assert_true(one && other);
+	places[0] = one->ptr;
+	places[1] = other->ptr;
+	give(one, &first);
+	if (settles)
+		spill_ordered_idle(&fake_vendor_backend, 0, spill_ordered_number());
+	struct spill_placement *small = take(4 * MIB, &first);
+	assert_non_null(small);
+	places[2] = small->ptr;
+	give(other, &first);
+	give(small, &first);
+}
+
+/* Else the next step would not use what this one foretells (policy/predict). */
+TEST(addresses_do_not_depend_on_when_frees_settle)
+{
+	uint64_t before[3], places[3];
+	struct spill_placement *one = grow(pool, SEGMENT, &first), *other = grow(pool, SEGMENT, &first);
+	bool ascending = one->ptr < other->ptr;
+	give(ascending ? one : other, &second);
+	spill_ordered_idle(&fake_vendor_backend, 0, spill_ordered_number());
+	give(ascending ? other : one, &first);
+	take_a_step(before, false);
+	for (unsigned i = 0; i < 4; i++) {
+		if (i % 2)
+			spill_ordered_idle(&fake_vendor_backend, 0, spill_ordered_number());
+		take_a_step(places, i / 2);
+		assert_memory_equal(places, before, sizeof(places));
+	}
+}
+
 /* -- live bytes -------------------------------------------------------------------------------- */
 
 static unsigned live_spans(unsigned chunk, struct spill_span *spans)
