@@ -318,13 +318,16 @@ class Rotated(ScriptCase):
         self.assertEqual(len(old), 20000)
         records = self.records()
         self.assertEqual((records[0]["continues"], records[-1]["kind"]), (old.count(b"\n"), "exit"))
-        lost, = [r["text"] for r in records if r.get("code") == "log-lost"]
-        self.assertRegex(lost, r"^[0-9]+ lines \([0-9]+ bytes\) could not be written: File too large$")
+        # On a busy machine libspill tries once in the meantime, so there are two counts.
+        notes = [r["text"] for r in records if r.get("code") == "log-lost"]
+        counts = [re.fullmatch(r"([0-9]+) lines \([0-9]+ bytes\) could not be written: File too large", note) for note in notes]
+        self.assertTrue(counts and all(counts), notes)
         (run,), _ = harness.report(self.folder)
         self.assertEqual((run["missing_lines"], run["exited"]), (0, True))
         told = sum(line.count(b'"kind":"alloc"') for line in old.split(b"\n")[:-1]) + len([r for r in records if r["kind"] == "alloc"])
         self.assertEqual(run["totals"]["allocs"], told)
-        self.assertLess(told, records[-1]["allocs"])
+        lost = records[-1]["allocs"] - told
+        self.assertTrue(0 < lost <= sum(int(count[1]) for count in counts), notes)
 
     def test_its_folder_is_removed(self):
         """Nothing can be made there, and nothing is harmed."""

@@ -699,7 +699,7 @@ TEST(one_stream_is_enough)
 
 enum { MAKERS = 3, ROUNDS = 300, MOVES = 4 };
 
-static _Atomic unsigned failures, making;
+static _Atomic unsigned failures, making, moved;
 
 static void expect(bool is_right)
 {
@@ -722,7 +722,8 @@ static void *make_and_release(void *argument)
 {
 	const char *error = NULL;
 	unsigned random = (unsigned)(uintptr_t)argument + 1;
-	for (unsigned round = 0; round < ROUNDS; round++) {
+	/* On a busy machine the mover gets its first turn late. */
+	for (unsigned round = 0; round < ROUNDS || !atomic_load(&moved); round++) {
 		random = random * 1103515245u + 12345u;
 		struct spill_place_request want = {
 		    &fake_vendor_backend, &policy, 0, &context, 1 + (random >> 8) % (3 * CHUNK), 0,
@@ -749,9 +750,8 @@ static void *make_and_release(void *argument)
 	return NULL;
 }
 
-static void *move_some(void *argument)
+static void *move_some(void *unused)
 {
-	unsigned *moved = argument;
 	while (atomic_load(&making)) {
 		struct spill_move moves[MOVES];
 		unsigned count = 0;
@@ -761,7 +761,8 @@ static void *move_some(void *argument)
 			for (unsigned i = 0; i < of->count && count < MOVES && !of->pinned; i++)
 				moves[count++] = plan(of, i);
 		if (count)
-			*moved += spill_move(&fake_vendor_backend, 0, &context, moves, count, NULL);
+			atomic_fetch_add(&moved,
+			                 spill_move(&fake_vendor_backend, 0, &context, moves, count, NULL));
 		for (unsigned i = 0; i < count; i++)
 			settle(&moves[i]);
 		spill_mover_unlock();
@@ -772,17 +773,15 @@ static void *move_some(void *argument)
 TEST(releases_and_moves_do_not_meet)
 {
 	pthread_t makers[MAKERS], mover;
-	unsigned moved = 0;
 	fake_vendor_reset_mover(1ull << 40);
 	making = MAKERS;
-	assert_int_equal(pthread_create(&mover, NULL, move_some, &moved), 0);
+	assert_int_equal(pthread_create(&mover, NULL, move_some, NULL), 0);
 	for (uintptr_t i = 0; i < MAKERS; i++)
 		assert_int_equal(pthread_create(&makers[i], NULL, make_and_release, (void *)i), 0);
 	for (unsigned i = 0; i < MAKERS; i++)
 		assert_int_equal(pthread_join(makers[i], NULL), 0);
 	assert_int_equal(pthread_join(mover, NULL), 0);
 	assert_int_equal(failures, 0);
-	assert_true(moved > 0);
 	assert_int_equal(fake_vendor.handles + fake_vendor.mappings + fake_vendor.broken, 0);
 	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
 }
