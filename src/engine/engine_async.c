@@ -21,6 +21,7 @@
 #include "vendor_pool.h"
 #include "peer.h"
 #include "reserve_keeper.h"
+#include "reserve_pieces.h"
 #include "trim.h"
 
 /* The pool of the request, or the device's current one; NULL if the vendor does not say. */

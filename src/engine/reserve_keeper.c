@@ -45,12 +45,6 @@ static struct keeper {
 	_Atomic uint64_t next_others_ns; /* the earliest time to look for NCCL and its like */
 	_Atomic bool at_risk;            /* spill_reserve_is_at_risk, until at_risk_ns */
 	_Atomic uint64_t at_risk_ns;
-	/*
-	 * spill_reserve_fell: the least request in pieces, 0: none; the pool, its least unused bytes,
-	 * and when; what it had reserved, 0: it has given the growth back.
-	 */
-	_Atomic uint64_t pieces_bytes, pieces_unused, pieces_ns, pieces_reserved;
-	const void *_Atomic pieces_pool;
 } keepers[SPILL_DEVICES];
 
 static struct keeper *keeper_of(int device)
@@ -63,11 +57,7 @@ bool spill_reserve_any(void)
 	return spill_chunked_any() || spill_reserve_has_begun();
 }
 
-/*
- * Asks the driver for free memory, and sets the budget until the next look. *kept: the part of the
- * reserve that is kept from requests. False if the driver does not know.
- */
-static bool look_at_device(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept)
+bool spill_reserve_look(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept)
 {
 	struct keeper *keeper = &keepers[device];
 	uint64_t total = 0, pending = atomic_load(&keeper->pending);
@@ -149,7 +139,7 @@ void spill_reserve_answered(int device, uint64_t bytes)
 static bool find_free(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept)
 {
 	/* The driver says 0 if no context of the device can be asked. */
-	if (!look_at_device(backend, device, free, kept) || !*free)
+	if (!spill_reserve_look(backend, device, free, kept) || !*free)
 		return false;
 	*free = spill_minus(*free, atomic_load(&keepers[device].pending));
 	return true;
@@ -219,11 +209,10 @@ bool spill_reserve_allows(const struct spill_backend *backend, int device, const
 	return add_pending(&keepers[device], taking->bytes);
 }
 
-/* Is less than one part of `parts` of the reserve free? False if unknown. */
-static bool is_short(const struct spill_backend *backend, int device, unsigned parts)
+bool spill_reserve_is_short(const struct spill_backend *backend, int device, unsigned parts)
 {
 	uint64_t free, kept;
-	return look_at_device(backend, device, &free, &kept) && free < spill_reserve_size(device) / parts;
+	return spill_reserve_look(backend, device, &free, &kept) && free < spill_reserve_size(device) / parts;
 }
 
 void spill_reserve_taken(int device, uint64_t bytes)
@@ -257,60 +246,9 @@ static bool refill(const struct spill_backend *backend, int device, const char *
                    bool urgent)
 {
 	bool gained = give_back_unused(backend, device, urgent);
-	if (!gained || is_short(backend, device, 1))
+	if (!gained || spill_reserve_is_short(backend, device, 1))
 		gained |= demote_for(backend, device, 0, api, caller);
 	return gained;
-}
-
-bool spill_reserve_fell(const struct spill_backend *backend, int device,
-                        const struct spill_pool_request *request)
-{
-	struct keeper *keeper = keeper_of(device);
-	uint64_t free, kept, least;
-	if (!keeper || !look_at_device(backend, device, &free, &kept) || free >= kept)
-		return false;
-	least = atomic_load(&keeper->pieces_pool) == request->pool ? atomic_load(&keeper->pieces_bytes) : 0;
-	atomic_store(&keeper->pieces_bytes, 0);
-	atomic_store(&keeper->pieces_pool, request->pool);
-	atomic_store(&keeper->pieces_unused, request->unused);
-	atomic_store(&keeper->pieces_reserved, request->reserved);
-	atomic_store(&keeper->pieces_ns, spill_clock_ns());
-	atomic_store(&keeper->pieces_bytes, least ? spill_min(least, request->bytes) : request->bytes);
-	return true;
-}
-
-static bool is_of_pieces(const struct keeper *keeper, const struct spill_pool_request *request)
-{
-	return keeper && atomic_load(&keeper->pieces_bytes) &&
-	       atomic_load(&keeper->pieces_pool) == request->pool;
-}
-
-bool spill_reserve_is_in_pool(const struct spill_backend *backend, int device,
-                              const struct spill_pool_request *request)
-{
-	struct keeper *keeper = keeper_of(device);
-	uint64_t reserved = is_of_pieces(keeper, request) ? atomic_load(&keeper->pieces_reserved) : 0;
-	if (!reserved)
-		return false;
-	if (request->reserved >= reserved && is_short(backend, device, 1))
-		return true;
-	atomic_store(&keeper->pieces_reserved, 0);
-	return false;
-}
-
-uint64_t spill_reserve_unused(int device, const struct spill_pool_request *request)
-{
-	struct keeper *keeper = keeper_of(device);
-	if (!is_of_pieces(keeper, request) || request->bytes < atomic_load(&keeper->pieces_bytes))
-		return request->unused;
-	uint64_t least = atomic_load(&keeper->pieces_unused);
-	if (request->unused < least)
-		atomic_store(&keeper->pieces_unused, request->unused);
-	if (spill_minus(request->unused, least) < request->bytes ||
-	    spill_clock_ns() - atomic_load(&keeper->pieces_ns) < SPILL_RESERVE_CLOSED_MS * MS)
-		return 0;
-	atomic_store(&keeper->pieces_bytes, 0);
-	return request->unused;
 }
 
 static bool may_refill(int device)
@@ -380,7 +318,7 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 		return;
 	look_for_others(backend, device, now);
 	/* The program goes on to free and to end work, so refilling may help again soon. */
-	if (is_short(backend, device, 2) && !refill(backend, device, api, caller, false))
+	if (spill_reserve_is_short(backend, device, 2) && !refill(backend, device, api, caller, false))
 		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
@@ -411,7 +349,7 @@ void spill_reserve_whole(const struct spill_backend *backend, int device, const 
 	if (paused && !spill_vendor_pool_unused(backend, device))
 		return;
 	atomic_store_explicit(&keeper->next_whole_ns, now + MS, memory_order_relaxed);
-	if (!is_short(backend, device, 1))
+	if (!spill_reserve_is_short(backend, device, 1))
 		note_whole(keeper, true, now);
 	else if (paused)
 		give_back_unused(backend, device, false);
@@ -470,7 +408,7 @@ void spill_reserve_keeper_reset(void)
 		    keeper->next_load_ns = keeper->next_whole_ns = keeper->no_whole_before_ns =
 		        keeper->vain_whole_ns = 0;
 		keeper->at_risk = false;
-		keeper->at_risk_ns = keeper->pieces_bytes = keeper->next_others_ns = 0;
+		keeper->at_risk_ns = keeper->next_others_ns = 0;
 	}
 	spill_reserve_reset();
 }

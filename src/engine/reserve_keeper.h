@@ -94,32 +94,14 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api,
                          const void *caller);
 
-/* A request of `bytes` from a pool of the vendor's, and its figures. `unused` is a part of `reserved`. */
-struct spill_pool_request {
-	const void *pool;
-	uint64_t bytes, unused, reserved;
-};
-
 /*
- * The pool has grown for the request although it had enough: in smaller pieces. The figures include
- * the growth. True if the device has less free than its reserve now. Then `unused` counts for no
- * request as large, until the program has freed as much as one of them, and for
- * SPILL_RESERVE_CLOSED_MS at least. Time alone does not end that: a pool that may try again would
- * take the reserve step by step.
+ * Asks the driver for free memory. *kept: the part of the reserve that is kept from requests. False if
+ * the driver does not know.
  */
-#define SPILL_RESERVE_CLOSED_MS 100
-bool spill_reserve_fell(const struct spill_backend *backend, int device,
-                        const struct spill_pool_request *request);
+bool spill_reserve_look(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept);
 
-/*
- * Has the pool not given that growth back yet, and the device less free than its reserve? Then the
- * pool could serve each request by what it took, a smaller one, too.
- */
-bool spill_reserve_is_in_pool(const struct spill_backend *backend, int device,
-                              const struct spill_pool_request *request);
-
-/* Of the unused memory, what counts for the request. */
-uint64_t spill_reserve_unused(int device, const struct spill_pool_request *request);
+/* Is less than one part of `parts` of the reserve free? False if unknown. */
+bool spill_reserve_is_short(const struct spill_backend *backend, int device, unsigned parts);
 
 /* The driver has given out `bytes`. A look follows soon. Cheap. */
 void spill_reserve_taken(int device, uint64_t bytes);

@@ -10,6 +10,7 @@
 #include "fake_clock.h"
 #include "chunked.h"
 #include "reserve_keeper.h"
+#include "reserve_pieces.h"
 #include "process.h"
 #include "trim.h"
 #include "note.h"
@@ -81,6 +82,7 @@ static int setup(void **state)
 	free_bytes[0] = free_bytes[1] = GIB;
 	pool_bytes = 0;
 	looks = notes = trims = 0;
+	spill_reserve_pieces_reset();
 	spill_reserve_keeper_reset();
 	return 0;
 }
@@ -515,6 +517,7 @@ TEST(the_first_state)
 	load(0, 100 * MIB, false);
 	free_bytes[0] = 40 * MIB;
 	assert_true(spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&pool, 18 * MIB, 100 * MIB}));
+	spill_reserve_pieces_reset();
 	spill_reserve_keeper_reset();
 	assert_false(spill_reserve_has_begun());
 	assert_false(spill_reserve_is_kept(0));
