@@ -84,6 +84,9 @@ def all_programs():
                 {**TWO, **STAYS, "SPILL_DEVICE_LIMIT": "11MiB", "SPILL_MEMINFO_REPORT": "limit"}, gave_up=(2,), resets=True),
         Program("mixed and managed", [FAULTS / "mixed_cuda", KERNELS],
                 {**TWO, **STAYS, "SPILL_OOM_CHAIN": "trim, managed", "SPILL_DEVICE_LIMIT": "11MiB"}, gave_up=(2,), resets=True),
+        # Legacy handles of chunks, by libspill's own sockets and its thread. The other process meets no fault.
+        Program("export", [FAULTS / "shared", "export"], {"SPILL_SIM_VRAM": "16MiB", **MOVES}, gave_up=(2,), resets=True),
+        Program("import", [FAULTS / "shared", "import"], {"SPILL_SIM_VRAM": "16MiB", **MOVES}, gave_up=(2,), resets=True),
         # spill_malloc: libspill keeps freed memory in a pool of its own.
         Program("pluggable", [PROGRAMS / "pluggable", LIBRARY, 4, 2, 2], {"SPILL_SIM_VRAM": "6MiB", **STAYS}, gave_up=(1,)),
         Program("hip", [FAULTS / "mixed_hip", KERNELS], {**TWO, "SPILL_DEVICE_RESERVE": "0"}, vendor="hip", gave_up=(2,), resets=True),
