@@ -45,6 +45,18 @@ bool spill_engine_pass(struct spill_request *request)
 	return request->step++ == 0;
 }
 
+/* The driver looks at addresses, and one whose chunk moves is not mapped for a moment. */
+bool spill_engine_gated(struct spill_request *request)
+{
+	if (request->step++ == 0) {
+		request->gated = spill_gate_enter_request();
+		return true;
+	}
+	if (request->gated)
+		spill_gate_leave(spill_gate_self);
+	return false;
+}
+
 /* A driver row has seen the request for memory, so no runtime call above it was missed. */
 static void mark_frames_taken(void)
 {

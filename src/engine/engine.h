@@ -12,6 +12,7 @@
 
 /* engine.c */
 bool spill_engine_pass(struct spill_request *request);
+bool spill_engine_gated(struct spill_request *request); /* inside the gate (gate.h) */
 bool spill_engine_frame(struct spill_request *request);
 /* admit_record.c */
 bool spill_engine_account(struct spill_request *request);

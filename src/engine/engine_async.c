@@ -358,7 +358,7 @@ static void count_graph_memory(struct spill_request *request, const struct spill
 
 bool spill_engine_graph(struct spill_request *request)
 {
-	if (request->step++ == 0)
+	if (spill_engine_gated(request))
 		return true;
 	if (request->result == 0)
 		count_graph_memory(request, spill_backend_for(request->domain));

@@ -83,8 +83,8 @@ struct spill_capture;
 	X(GATE, pass, "submits work: held back while chunks move; asked again after room was made") \
 	X(ROOM, room, "takes device memory that is no buffer: room is made for it") \
 	X(UNLOAD, pass, "unloads code: records of its functions are dropped; passed through") \
-	X(GRAPH_CHANGE, pass, \
-	  "changes an executable graph: the memory it uses is read again; passed through") \
+	X(GRAPH_CHANGE, gated, \
+	  "changes an executable graph: the memory it uses is read again; held back while chunks move") \
 	X(GRAPH_END, pass, "ends an executable graph: the record of its memory is dropped; passed through") \
 	X(CONTEXT_CREATE, room, \
 	  "makes a context: recorded, so that moves wait for its work; room is made for it") \
@@ -228,7 +228,7 @@ struct spill_request {
 
 	/* The engine's state. */
 	unsigned step;     /* how often the operation was stepped. */
-	bool gated;        /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h). */
+	bool gated;        /* CAPTURE_*, STREAM_END, GRAPH_*, ends of contexts: inside the gate (gate.h). */
 	uint64_t start_us; /* spill_log_start_us. */
 	union {            /* of one operation; the largest first, as above. */
 		struct spill_admission admission;

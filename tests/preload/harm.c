@@ -13,8 +13,10 @@
  *	waited               prints the milliseconds since the last such question
  *	inside:CALL:WHAT     once, inside such a call:
  *	                     nested: submits work by the exported name; fork: a signal handler forks;
- *	                     capture, global: another thread begins a capture (relaxed, global)
- *	captured             the end of that capture
+ *	                     capture, global: another thread begins a capture (relaxed, global);
+ *	                     set_node, copy_node, any_node: another thread makes
+ *	                     a node that uses the end of block A
+ *	captured             the end of that capture; the result of the node
  *	cancelled:COUNT      a thread with a pending cancellation makes COUNT small blocks
  *
  * Time passes by words alone, and while a thread sleeps. A look at the clock costs a microsecond. A
@@ -39,11 +41,13 @@ CUcontext harm_context;
 CUdeviceptr harm_dot;
 
 static CUstream stream;
-static struct block {
-	CUdeviceptr address;
-	size_t bytes;
-} blocks[26];
+static struct harm_block blocks[26];
 static bool wrong;
+
+struct harm_block harm_block_a(void)
+{
+	return blocks[0];
+}
 
 /* -- time ------------------------------------------------------------------------------------------------ */
 
@@ -140,7 +144,7 @@ static CUresult repeat(bool work, uint64_t count, uint64_t us)
 	return result;
 }
 
-static CUresult verify(const struct block *block)
+static CUresult verify(const struct harm_block *block)
 {
 	unsigned char *copy = malloc(block->bytes), value = (unsigned char)(block - blocks + 1);
 	CUresult result = cuMemcpyDtoH_v2(copy, block->address, block->bytes);
@@ -151,7 +155,7 @@ static CUresult verify(const struct block *block)
 	return result;
 }
 
-static CUresult block_word(const char *word, struct block *block, uint64_t number)
+static CUresult block_word(const char *word, struct harm_block *block, uint64_t number)
 {
 	if (!strcmp(word, "alloc")) {
 		block->bytes = number * MIB;
@@ -202,7 +206,7 @@ static CUresult plain_word(const char *word)
 	else if (!strcmp(word, "waited"))
 		waited();
 	else if (!strcmp(word, "captured"))
-		return harm_captured();
+		return harm_ended();
 	else
 		exit(64);
 	return CUDA_SUCCESS;

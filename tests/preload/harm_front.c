@@ -1,6 +1,6 @@
 /*
  * Stands in front of the simulator under the driver's name, and calls the program before some
- * calls. There the program does the things that a tool's callback inside the driver could do.
+ * calls, and behind one. There the program does the things that a tool's callback inside the driver could do.
  */
 #include "harm.h"
 
@@ -26,3 +26,14 @@ TOLD(HARM_COPY, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, 
 TOLD(HARM_MARK, cuCtxRecordEvent, (CUcontext context, CUevent event), context, event)
 TOLD(HARM_PINNED, cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags), pointer, bytes, flags)
 TOLD(HARM_INFO, cuMemGetInfo_v2, (size_t * free, size_t *total), free, total)
+
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+{
+	CUresult (*real)(CUdeviceptr, size_t);
+	*(void **)&real = dlsym(RTLD_NEXT, "cuMemUnmap");
+	CUresult result = real(address, bytes);
+	struct harm_block block = harm_block_a();
+	if (address - block.address < block.bytes)
+		harm_called(HARM_UNMAP);
+	return result;
+}

@@ -58,6 +58,14 @@ class Inside(Harm):
         self.assertEqual(done.stdout.count("inside copy"), 2)
         self.assertEqual(self.reasons(), ["oom", "free"])
 
+    def test_a_graph_gets_nodes(self):
+        """The driver looks at their addresses, and a chunk that is just being mapped elsewhere has none: the nodes wait for that."""
+        for kind in ("set_node", "copy_node", "any_node"):
+            with self.subTest(kind):
+                done = self.good(f"{FULL} inside:unmap:{kind} {AGAIN} captured verify:a")
+                self.assertIn("inside unmap", done.stdout)
+                self.assertEqual(self.result(done, "captured"), SUCCESS)
+
     def test_a_signal_handler_forks(self):
         done = self.good(f"{FULL} inside:copy:fork {AGAIN} free:a free:b")
         self.assertIn("inside copy", done.stdout)
