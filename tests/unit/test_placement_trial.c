@@ -428,3 +428,405 @@ TEST(another_site_gets_its_turn_when_the_first_is_gone)
 	spill_trial_next(&trial, CODE + 1, SITE + 1, 1, model.now_ns + 3000 * MS);
 	assert_int_equal(trial.site, SITE + 1);
 }
+
+/* -- each limit, at its value ---------------------------------------------------------------------------- */
+
+static enum spill_trial_step next_at(uint64_t now_ns)
+{
+	return spill_trial_next(&trial, CODE, SITE, 1, now_ns);
+}
+
+/* Launches of the same time until all samples are there. */
+static void measure(uint64_t ns)
+{
+	while (spill_trial_wants_sample(&trial, SITE))
+		spill_trial_sample(&trial, 1, ns);
+}
+
+/* Chunk 1 comes and chunk 2 leaves, of 16 MiB each. A MiB of what comes is thought to cost 10 ns. */
+static void begin_trial(uint64_t base_ns, uint64_t now_ns)
+{
+	const struct spill_trial_chunk chunks[] = {
+	    {.key = 1, .bytes = 16 * MIB, .on_host = true, .chosen = true, .moved = true, .guess_ns = 10},
+	    {.key = 2, .bytes = 16 * MIB, .chosen = true, .moved = true, .guess_ns = 1000},
+	    {.key = 3, .bytes = 16 * MIB, .chosen = true},
+	    {.key = 4, .bytes = 16 * MIB, .moved = true},
+	};
+	assert_int_equal(next_at(now_ns), SPILL_TRIAL_NOTHING);
+	measure(base_ns);
+	assert_int_equal(next_at(now_ns), SPILL_TRIAL_PROPOSE);
+	spill_trial_begun(&trial, chunks, 4, 1, now_ns, 7);
+	assert_int_equal(trial.phase, SPILL_TRIAL_TRIES);
+}
+
+static uint64_t cost_of(uint32_t key)
+{
+	const struct spill_trial_cost *cost = spill_trial_find_cost(&trial, key);
+	return cost ? cost->ns : UINT64_MAX;
+}
+
+TEST(the_median_of_three_samples_is_the_measure)
+{
+	static const uint64_t orders[][3] = {{5, 7, 9}, {5, 9, 7}, {7, 5, 9},
+	                                     {7, 9, 5}, {9, 5, 7}, {9, 7, 5}};
+	for (unsigned i = 0; i < 6; i++) {
+		begin(NULL);
+		assert_int_equal(next_at(0), SPILL_TRIAL_NOTHING);
+		spill_trial_sample(&trial, 2, 1); /* memory was elsewhere */
+		for (unsigned k = 0; k < 3; k++) {
+			assert_true(spill_trial_wants_sample(&trial, SITE));
+			assert_false(spill_trial_wants_sample(&trial, SITE + 1));
+			assert_int_equal(next_at(0), SPILL_TRIAL_NOTHING);
+			spill_trial_sample(&trial, 1, orders[i][k]);
+		}
+		assert_false(spill_trial_wants_sample(&trial, SITE));
+		spill_trial_sample(&trial, 1, 100);
+		assert_int_equal(next_at(0), SPILL_TRIAL_PROPOSE);
+		assert_int_equal(trial.base_ns, 7);
+	}
+}
+
+/* A gain is more than a 200th. */
+TEST(a_gain_is_more_than_noise)
+{
+	for (uint64_t ns = 1989; ns <= 1990; ns++) {
+		begin(NULL);
+		begin_trial(2000, 0);
+		measure(ns);
+		assert_int_equal(next_at(0), ns == 1989 ? SPILL_TRIAL_KEEP : SPILL_TRIAL_UNDO);
+		assert_int_equal(trial.kept, ns == 1989);
+		assert_int_equal(trial.undone, ns == 1990);
+		assert_int_equal(trial.base_ns, ns == 1989 ? 1989 : 2000);
+		assert_int_equal(trial.first_ns, 2000);
+	}
+}
+
+/* Moved is what was chosen and has moved, to its new side. */
+TEST(a_trial_knows_what_it_moved)
+{
+	begin_trial(2000, 0);
+	assert_int_equal(trial.moved_count, 2);
+	assert_true(spill_trial_moved(&trial, 1, false) && spill_trial_moved(&trial, 2, true));
+	assert_false(spill_trial_moved(&trial, 1, true) || spill_trial_moved(&trial, 2, false));
+	assert_false(spill_trial_moved(&trial, 3, true) || spill_trial_moved(&trial, 4, true));
+}
+
+/* What came had cost 160 ns. What left costs that, and what the launch became slower. */
+TEST(a_trial_teaches_what_the_chunks_that_left_cost)
+{
+	static const struct {
+		uint64_t ns, each;
+	} cases[] = {{2032, 12}, {2000, 10}, {1995, 10}, {1984, 9}, {1840, 0}, {1500, 0}};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(NULL);
+		begin_trial(2000, 0);
+		measure(cases[i].ns);
+		next_at(0);
+		assert_int_equal(cost_of(2), cases[i].each);
+		assert_int_equal(cost_of(1), UINT64_MAX);
+		assert_int_equal(cost_of(4), UINT64_MAX);
+	}
+	/* One that looks at unknown memory has no guess that it could fall short of. */
+	begin(NULL);
+	begin_trial(2000, 0);
+	trial.probes = true;
+	measure(1992);
+	next_at(0);
+	assert_int_equal(cost_of(2), 9);
+}
+
+/* Chunks of a trial before are not learned about again. */
+TEST(a_trial_teaches_of_its_own_chunks)
+{
+	const struct spill_trial_chunk one = {.key = 9, .bytes = 16 * MIB, .chosen = true, .moved = true};
+	begin_trial(2000, 0);
+	measure(2032);
+	assert_int_equal(next_at(0), SPILL_TRIAL_UNDO);
+	spill_trial_undone(&trial, true, 1, 0, 7);
+	spill_trial_begun(&trial, &one, 1, 1, 0, 7);
+	measure(3000);
+	assert_int_equal(next_at(0), SPILL_TRIAL_UNDO);
+	assert_int_equal(cost_of(9), 1000 / 16);
+	assert_int_equal(cost_of(2), 12);
+}
+
+/* More than half as slow again: the first sample says enough. */
+TEST(a_bad_sample_is_enough)
+{
+	begin_trial(2000, 0);
+	spill_trial_sample(&trial, 1, 3000);
+	assert_true(spill_trial_wants_sample(&trial, SITE));
+	spill_trial_sample(&trial, 1, 3001);
+	assert_false(spill_trial_wants_sample(&trial, SITE));
+	assert_int_equal(next_at(0), SPILL_TRIAL_UNDO);
+	/* Two launches were 1001 slower, and the exchange takes 7 there and back. */
+	assert_int_equal(trial.spent_ns, 2 * 7 + 2 * 1001);
+}
+
+/* Of 33 launches none was measured. */
+TEST(a_phase_without_samples_ends)
+{
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(next_at(50), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.phase, SPILL_TRIAL_MEASURES);
+	assert_int_equal(next_at(50), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_int_equal(trial.failures, 5);
+	assert_int_equal(trial.next_ns, 50 + 2000 * MS);
+	assert_int_equal(trial.settled_ns, 0);
+}
+
+TEST(a_trial_without_samples_is_undone)
+{
+	begin_trial(2000, 0);
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(next_at(0), SPILL_TRIAL_NOTHING);
+	assert_int_equal(next_at(0), SPILL_TRIAL_UNDO);
+	assert_int_equal(trial.phase, SPILL_TRIAL_UNDOES);
+	assert_int_equal(trial.undone, 1);
+	assert_int_equal(trial.failures, 1);
+	assert_int_equal(trial.spent_ns, 2 * 7);
+	assert_int_equal(next_at(0), SPILL_TRIAL_UNDO); /* until it is */
+	spill_trial_undone(&trial, true, 1, 0, 10);
+	assert_int_equal(trial.spent_ns, 2 * 7 + 3); /* back took longer */
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_int_equal(trial.settled_ns, 2000);
+}
+
+/* After the fourth failure in a row, each pause is twice as long, and no longer than 300 s. */
+TEST(failures_in_a_row_make_pauses)
+{
+	static const unsigned seconds[] = {0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300};
+	for (unsigned i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
+		trial.failures = i;
+		spill_trial_rest(&trial, 50);
+		assert_int_equal(trial.next_ns, 50 + seconds[i] * 1000 * MS);
+		assert_false(trial.over_budget);
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		trial.phase = SPILL_TRIAL_MEASURES;
+		trial.sampled = trial.launches = 0;
+		for (unsigned k = 0; k < 33; k++)
+			next_at(50);
+	}
+	assert_int_equal(trial.failures, 16);
+}
+
+/* Eight launches, and a twentieth of the time since the first. */
+TEST(failures_have_a_budget)
+{
+	trial.base_ns = 100;
+	trial.adopted_ns = 1000;
+	trial.spent_ns = 800 + 50;
+	spill_trial_rest(&trial, 2000);
+	assert_int_equal(trial.next_ns, 2000);
+	assert_false(trial.over_budget);
+	trial.spent_ns++;
+	spill_trial_rest(&trial, 2000);
+	assert_int_equal(trial.next_ns, 2000 + 20);
+	assert_true(trial.over_budget);
+	/* The longer pause of both counts. */
+	trial.failures = 5;
+	spill_trial_rest(&trial, 2000);
+	assert_int_equal(trial.next_ns, 2000 + 2000 * MS);
+}
+
+/* Two samples in a row that are more than a twentieth slower begin anew. */
+TEST(launches_that_become_slower_are_measured_anew)
+{
+	trial.base_ns = 2000;
+	trial.failures = 5;
+	trial.site = SITE;
+	trial.placement = 1;
+	spill_trial_rest(&trial, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		spill_trial_sample(&trial, 1, 2101);
+		spill_trial_sample(&trial, 1, 2100);
+	}
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_int_equal(trial.next_ns, 2000 * MS);
+	spill_trial_sample(&trial, 1, 2101);
+	spill_trial_sample(&trial, 1, 2101);
+	assert_int_equal(trial.phase, SPILL_TRIAL_MEASURES);
+	assert_int_equal(trial.slow, 0);
+	/* The pause is over, and failures count anew. */
+	assert_int_equal(trial.next_ns, 0);
+	assert_int_equal(trial.failures, 0);
+}
+
+/* But the pause stays if trials have spent too much. */
+TEST(slower_launches_do_not_end_the_pause_of_the_budget)
+{
+	trial.base_ns = 2000;
+	trial.spent_ns = 8 * 2000 + 1;
+	trial.failures = 3;
+	trial.site = SITE;
+	trial.placement = 1;
+	spill_trial_rest(&trial, 0);
+	spill_trial_sample(&trial, 1, 2101);
+	spill_trial_sample(&trial, 1, 2101);
+	assert_int_equal(trial.phase, SPILL_TRIAL_MEASURES);
+	assert_int_equal(trial.next_ns, 20);
+	assert_int_equal(trial.failures, 3);
+	measure(3000);
+	assert_int_equal(next_at(19), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_int_equal(trial.settled_ns, 3000);
+	assert_int_equal(next_at(19), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_int_equal(next_at(20), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.phase, SPILL_TRIAL_MEASURES);
+	measure(3000);
+	assert_int_equal(next_at(20), SPILL_TRIAL_PROPOSE);
+}
+
+/* Others have moved memory meanwhile, so the first sample is the new measure. */
+TEST(at_rest_one_launch_of_32_is_timed)
+{
+	unsigned timed = 0;
+	trial.base_ns = 2000;
+	trial.failures = 5;
+	trial.site = SITE;
+	trial.placement = 2;
+	spill_trial_rest(&trial, 0);
+	for (unsigned i = 0; i < 64; i++) {
+		assert_int_equal(next_at(0), SPILL_TRIAL_NOTHING);
+		timed += spill_trial_wants_sample(&trial, SITE);
+		assert_false(spill_trial_compares(&trial, SITE));
+	}
+	assert_int_equal(timed, 2);
+	spill_trial_sample(&trial, 1, 9000);
+	assert_int_equal(trial.settled_ns, 9000);
+	assert_int_equal(trial.slow, 0);
+}
+
+/* Samples of the placement before are dropped, and those of a trial make it fail. */
+TEST(others_that_move_memory_spoil_samples)
+{
+	assert_int_equal(next_at(0), SPILL_TRIAL_NOTHING);
+	spill_trial_sample(&trial, 1, 100);
+	assert_int_equal(spill_trial_next(&trial, CODE, SITE, 2, 0), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.sampled, 0);
+	begin(NULL);
+	begin_trial(2000, 0);
+	assert_int_equal(spill_trial_next(&trial, CODE, SITE, 2, 0), SPILL_TRIAL_UNDO);
+	assert_int_equal(trial.spent_ns, 2 * 7);
+}
+
+/* First after 100 ms, then each time after twice as long, up to 10 s. */
+TEST(a_busy_device_is_asked_more_rarely)
+{
+	static const unsigned pauses[] = {100, 200, 400, 800, 1600, 3200, 6400, 10000};
+	uint64_t now = 0;
+	begin_trial(2000, now);
+	measure(4000);
+	assert_int_equal(next_at(now), SPILL_TRIAL_UNDO);
+	assert_true(spill_trial_compares(&trial, SITE));
+	for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+		spill_trial_undone(&trial, false, 1, now, 7);
+		assert_int_equal(trial.phase, SPILL_TRIAL_UNDOES);
+		assert_false(spill_trial_compares(&trial, SITE));
+		assert_int_equal(next_at(now + pauses[i] * MS - 1), SPILL_TRIAL_NOTHING);
+		assert_int_equal(next_at(now += pauses[i] * MS), SPILL_TRIAL_UNDO);
+	}
+	spill_trial_undone(&trial, false, 1, now, 7);
+	assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+	assert_int_equal(trial.moved_count, 0);
+	assert_int_equal(trial.settled_ns, 0);
+}
+
+/* Nothing has moved: that is a failure, and the next trial waits as above. */
+TEST(an_exchange_in_vain_is_tried_later)
+{
+	const struct spill_trial_chunk chunk = {.key = 1, .bytes = MIB, .chosen = true};
+	for (unsigned i = 0; i < 3; i++) {
+		trial.base_ns = 2000;
+		spill_trial_begun(&trial, &chunk, 1, 1, 50, 7);
+		assert_int_equal(trial.phase, SPILL_TRIAL_RESTS);
+		assert_int_equal(trial.undone, i + 1);
+		assert_int_equal(trial.next_ns, 50 + (100 << i) * MS);
+	}
+}
+
+/* 2 s after its last launch, a site gives its turn to another. */
+TEST(a_site_is_gone_after_a_while)
+{
+	assert_int_equal(next_at(50), SPILL_TRIAL_NOTHING);
+	measure(2000);
+	spill_trial_next(&trial, CODE, SITE + 1, 1, 50 + 2000 * MS - 1);
+	assert_int_equal(trial.site, SITE);
+	spill_trial_next(&trial, CODE, SITE + 1, 1, 50 + 2000 * MS);
+	assert_int_equal(trial.site, SITE + 1);
+	/* Its own launches are measured, though the code is the same. */
+	assert_true(spill_trial_wants_sample(&trial, SITE + 1));
+	assert_int_equal(trial.launches, 1);
+}
+
+/* A site of the same code does not inherit the other one's rest. */
+TEST(another_site_begins_with_a_measurement)
+{
+	trial.failures = 5;
+	next_at(0);
+	spill_trial_rest(&trial, 0);
+	spill_trial_next(&trial, CODE, SITE + 1, 1, 2000 * MS);
+	assert_int_equal(trial.phase, SPILL_TRIAL_MEASURES);
+	assert_int_equal(trial.settled_ns, 0);
+}
+
+/* Its undo waits for a device that is busy, and then comes first. */
+TEST(a_site_that_is_gone_is_undone_when_it_is_time)
+{
+	begin_trial(2000, 0);
+	measure(4000);
+	assert_int_equal(next_at(0), SPILL_TRIAL_UNDO);
+	trial.busy_ns = 5000 * MS;
+	spill_trial_undone(&trial, false, 1, 0, 7);
+	assert_int_equal(trial.next_ns, 10000 * MS);
+	assert_int_equal(spill_trial_next(&trial, CODE, SITE + 1, 1, 10000 * MS - 1), SPILL_TRIAL_NOTHING);
+	assert_int_equal(trial.site, SITE);
+	assert_int_equal(spill_trial_next(&trial, CODE, SITE + 1, 1, 10000 * MS), SPILL_TRIAL_UNDO);
+}
+
+/* A trial that is right moves twice as much the next time, and its samples are the next one's. */
+TEST(the_next_trial_follows_a_right_one)
+{
+	begin_trial(2000, 0);
+	trial.most = 64 * MIB;
+	trial.failures = 3;
+	measure(1000);
+	assert_int_equal(next_at(0), SPILL_TRIAL_KEEP);
+	assert_int_equal(next_at(0), SPILL_TRIAL_KEEP);
+	spill_trial_kept(&trial);
+	assert_int_equal(trial.most, 128 * MIB);
+	assert_int_equal(trial.failures, 0);
+	assert_int_equal(trial.launches, 0);
+	assert_int_equal(next_at(0), SPILL_TRIAL_PROPOSE);
+	assert_int_equal(trial.base_ns, 1000);
+}
+
+TEST(a_trial_is_of_as_many_chunks_as_it_remembers)
+{
+	for (unsigned i = 0; i < 300; i++)
+		model.chunks[i] =
+		    (struct spill_trial_chunk){.key = i + 1, .bytes = MIB, .chosen = true, .moved = true};
+	spill_trial_begun(&trial, model.chunks, 300, 1, 0, 7);
+	assert_int_equal(trial.moved_count, SPILL_TRIAL_CHUNKS);
+	assert_int_equal(trial.left_mib, SPILL_TRIAL_CHUNKS);
+	assert_true(spill_trial_moved(&trial, SPILL_TRIAL_CHUNKS, true));
+	assert_false(spill_trial_moved(&trial, SPILL_TRIAL_CHUNKS + 1, true));
+}
+
+TEST(sixteen_failures_are_enough)
+{
+	next_at(0);
+	trial.failures = 15;
+	for (unsigned i = 0; i < 3; i++) {
+		begin_trial(2000, i * 1000000 * MS);
+		measure(4000);
+		assert_int_equal(next_at(i * 1000000 * MS), SPILL_TRIAL_UNDO);
+		assert_int_equal(trial.failures, 16);
+		spill_trial_undone(&trial, true, 1, i * 1000000 * MS, 7);
+		trial.phase = SPILL_TRIAL_MEASURES;
+		trial.next_ns = 0;
+	}
+}
