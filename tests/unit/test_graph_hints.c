@@ -673,6 +673,41 @@ CHILD_TEST(no_more_than_there_is_room_for)
 	CHECK(launch(20000) == 1 && launch(19999) == 0);
 }
 
+static void keep_ranges(CUgraphExec exec, const struct spill_graph_range *ranges, uint32_t number)
+{
+	spill_graph_access_keep(
+	    exec, &(struct spill_graph_access){.site = 3, .memory = 1, .count = number, .ranges = ranges});
+}
+
+/* Room for 2^20 ranges of all graphs, and what a graph had is free when it is forgotten. */
+CHILD_TEST(no_more_ranges_than_there_is_room_for)
+{
+	enum { MOST = 1 << 20 };
+	struct spill_graph_range *ranges = calloc(MOST + 1, sizeof(*ranges));
+	CHECK(ranges);
+	keep_ranges(EXEC(1), ranges, MOST + 1);
+	CHECK(spill_graph_access_memory(EXEC(1)) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		keep_ranges(EXEC(1), ranges, MOST - 1);
+		keep_ranges(EXEC(2), ranges, 2);
+		CHECK(spill_graph_access_memory(EXEC(1)) && !spill_graph_access_memory(EXEC(2)));
+		keep_ranges(EXEC(2), ranges, 1);
+		keep_ranges(EXEC(3), ranges, 1);
+		CHECK(spill_graph_access_memory(EXEC(2)) && !spill_graph_access_memory(EXEC(3)));
+		spill_graph_access_forget(EXEC(1));
+		spill_graph_access_forget(EXEC(2));
+	}
+	/* The own memory of a graph stays known, and its ranges are free. */
+	keep_ranges(EXEC(1), ranges, MOST);
+	spill_graph_access_forget_all();
+	CHECK(spill_graph_access_memory(EXEC(1)));
+	keep_ranges(EXEC(2), ranges, MOST);
+	CHECK(spill_graph_access_memory(EXEC(2)));
+	keep_ranges(EXEC(3), ranges, 1);
+	CHECK(!spill_graph_access_memory(EXEC(3)));
+	free(ranges);
+}
+
 static void count(void *closure, const struct spill_graph_access *uses)
 {
 	*(unsigned *)closure = uses->count;

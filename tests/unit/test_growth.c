@@ -161,6 +161,20 @@ TEST(below_what_was_before_it_takes_six)
 	assert_true(grows(105));
 }
 
+/* A run that begins with as much as there was before is none of records. */
+TEST(as_much_as_before_is_no_record)
+{
+	ask(1000);
+	ask(400);
+	for (uint64_t bytes = 1000; bytes < 1005; bytes++)
+		assert_false(grows(bytes));
+	assert_true(grows(1005));
+	/* One byte more is a record. */
+	ask(400);
+	assert_false(grows(1006) || grows(1007));
+	assert_true(grows(1008));
+}
+
 /* One call site, all sizes: PyTorch's segments of 2, 20 and rounded up to 2 MiB, as a training step asks for them. */
 TEST(mixed_segments_do_not_grow)
 {

@@ -54,6 +54,16 @@ TEST(above_the_line_it_stays)
 	assert_int_equal(ask(&above, 0, 31, 1), SPILL_USAGE_ABOVE);
 }
 
+/* On the line, half of nothing is left: all but what fits is asked about. */
+TEST(on_the_line_more_is_asked_about)
+{
+	const struct spill_usage_estimate on = {
+	    .seen = true, .used = 100, .total = 200, .own = 50, .at_us = AT};
+	assert_int_equal(ask(&on, 50, 0, 1), SPILL_USAGE_BELOW);
+	assert_int_equal(ask(&on, 50, 1, 1), SPILL_USAGE_STALE);
+	assert_int_equal(ask(&on, 51, 0, 1), SPILL_USAGE_STALE);
+}
+
 TEST(a_look_grows_old)
 {
 	assert_int_equal(ask(&below, 5, 1, SPILL_USAGE_VALID_US - 1), SPILL_USAGE_BELOW);
