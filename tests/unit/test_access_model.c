@@ -1,0 +1,563 @@
+/*
+ * The model of accesses: its estimate of the device's work, what it tells of memory that is used in place,
+ * and what the exchanges teach. The clock, the stopwatches and the memory on the host are the test's.
+ */
+#define SETUP setup
+#include "unit.h"
+
+#include <string.h>
+
+#include "access_model.h"
+#include "access_recording.h"
+#include "chunked.h"
+#include "fake_clock.h"
+#include "param_extent.h"
+#include "process.h"
+#include "stopwatch.h"
+#include "trial.h"
+
+#define MS 1000000ull
+#define US 1000ull
+#define MIB ((uint64_t)1 << 20)
+#define START (100000 * MS)
+
+static struct spill_policy policy;
+
+static struct {
+	/* A measurement that arrives at the next look. */
+	bool arrives;
+	struct spill_stopwatch_access timed;
+	uint64_t ns, behind_ns;
+	/* What the others say. */
+	unsigned pending;
+	uint64_t on_host;
+	bool recording, may_help;
+	void (*meanwhile)(void); /* during a launch: the lock is held */
+} world;
+
+static struct {
+	unsigned looks, recorded, tried, too_short, suffices;
+} seen;
+
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
+                                          uint64_t behind_ns))
+{
+	seen.looks++;
+	if (world.arrives)
+		done(&world.timed, world.ns, world.behind_ns);
+	world.arrives = false;
+}
+
+unsigned spill_stopwatch_pending(void)
+{
+	void (*meanwhile)(void) = world.meanwhile;
+	world.meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+	return world.pending;
+}
+
+bool spill_access_recording_on(void)
+{
+	return world.recording;
+}
+
+void spill_access_recording_time(uint64_t number, uint64_t on_host, uint64_t ns)
+{
+	seen.recorded++;
+}
+
+void spill_trial_measured(const struct spill_stopwatch_access *access, uint64_t ns)
+{
+	seen.tried++;
+}
+
+uint64_t spill_chunked_on_host(void)
+{
+	return world.on_host;
+}
+
+bool spill_param_extent_too_short(uint64_t site)
+{
+	seen.too_short++;
+	return world.may_help;
+}
+
+void spill_param_extent_suffices(uint64_t site)
+{
+	seen.suffices++;
+}
+
+static int setup(void **state)
+{
+	memset(&world, 0, sizeof(world));
+	memset(&seen, 0, sizeof(seen));
+	spill_policy_default(&policy);
+	policy.movable_follow = SPILL_SWITCH_AUTO;
+	spill_process_use_policy(&policy);
+	fake_clock_use(START);
+	spill_access_model_reset();
+	return 0;
+}
+
+/* A launch of the code that uses one chunk of so many MiB, on the host or not. */
+static struct spill_launch_access access_of(uint64_t code, uint32_t key, uint64_t host_mib)
+{
+	struct spill_launch_access access = {.site = code, .count = 1, .sure = 1, .bytes = 64 * MIB};
+	access.keys[0] = access.host_keys[0] = key;
+	access.on_host = host_mib != 0;
+	access.host_bytes = host_mib * MIB;
+	return access;
+}
+
+static struct spill_access_advice learn(uint64_t code, uint32_t key, uint64_t host_mib)
+{
+	struct spill_launch_access access = access_of(code, key, host_mib);
+	return spill_access_model_learn(&access);
+}
+
+/* A measurement of the launch with that advice arrives. */
+static void measured(const struct spill_access_advice *advice, uint64_t on_host, uint64_t ns)
+{
+	world.arrives = true;
+	world.ns = ns;
+	world.timed = (struct spill_stopwatch_access){
+	    .site = advice->site, .on_host = on_host, .work_ns = advice->work_ns, .waited = advice->waited};
+	spill_access_model_hear();
+}
+
+/* Code that is known to take so long with all memory on the device. */
+static void know(uint64_t code, uint64_t ns)
+{
+	struct spill_access_advice advice = learn(code, 1, 0);
+	for (unsigned i = 0; i < 4; i++)
+		measured(&advice, 0, ns);
+}
+
+static struct spill_in_place_sums sums(bool all)
+{
+	struct spill_in_place_sums sums;
+	assert_true(spill_access_model_in_place(&sums, all));
+	return sums;
+}
+
+/* -- the device's work --------------------------------------------------------------------------------------- */
+
+TEST(work_is_the_sum_of_launches)
+{
+	know(1, 100 * US);
+	know(2, 30 * US);
+	uint64_t before = learn(1, 1, 0).work_ns;
+	assert_int_equal(learn(1, 1, 0).work_ns, before + 100 * US);
+	assert_int_equal(learn(2, 1, 0).work_ns, before + 130 * US);
+	assert_int_equal(learn(2, 1, 0).work_ns, before + 160 * US);
+}
+
+/* 64 MiB on the host cost as much as a copy until more is known. */
+TEST(memory_on_the_host_makes_a_launch_longer)
+{
+	know(1, 100 * US);
+	uint64_t before = learn(1, 1, 0).work_ns;
+	assert_int_equal(learn(1, 5, 64).work_ns, before + 100 * US + 64ull * SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
+TEST(the_device_is_busy_with_what_was_submitted)
+{
+	const uint64_t own = SPILL_BENEFIT_COPY_NS_PER_MIB; /* of the launch that asks */
+	know(1, 100 * US);
+	spill_access_model_idle();
+	assert_int_equal(learn(2, 5, 1).busy_ns, 0);
+	for (unsigned i = 0; i < 3; i++)
+		learn(1, 1, 0);
+	fake_clock.ns += 50 * US;
+	assert_int_equal(learn(2, 5, 1).busy_ns, own + 250 * US);
+	assert_int_equal(learn(2, 5, 1).busy_ns, 2 * own + 250 * US);
+	fake_clock.ns += 10 * MS;
+	assert_int_equal(learn(2, 5, 1).busy_ns, 0);
+	learn(1, 1, 0);
+	assert_int_equal(learn(2, 5, 1).busy_ns, own + 100 * US);
+	spill_access_model_idle();
+	assert_int_equal(learn(2, 5, 1).busy_ns, 0);
+}
+
+/* A launch is done: what was submitted behind it is left at most, and the device is as late as it was seen. */
+TEST(a_measured_launch_bounds_the_work_that_is_left)
+{
+	know(1, 1000 * US);
+	know(2, 0);
+	spill_access_model_idle();
+	learn(2, 5, 1);
+	struct spill_access_advice first = learn(1, 1, 0);
+	for (unsigned i = 0; i < 9; i++)
+		learn(1, 1, 0);
+	world.behind_ns = 1;
+	measured(&first, 0, 1000 * US);
+	assert_int_equal(learn(2, 5, 1).busy_ns, 9000 * US);
+	/* And at least as late as it was seen. */
+	world.behind_ns = 20000 * US;
+	measured(&first, 0, 1000 * US);
+	assert_int_equal(learn(2, 5, 1).busy_ns, 20000 * US);
+	/* One that was never seen unfinished tells nothing of the rest. */
+	world.behind_ns = 0;
+	struct spill_access_advice last = learn(1, 1, 0);
+	measured(&last, 0, 1000 * US);
+	assert_true(learn(2, 5, 1).busy_ns > 9000 * US);
+}
+
+/* -- advice --------------------------------------------------------------------------------------------------- */
+
+/* Copies and sets teach the order of accesses only. */
+TEST(a_copy_is_no_launch)
+{
+	struct spill_launch_access access = access_of(1, 5, 64);
+	access.once = true;
+	struct spill_access_advice advice = spill_access_model_learn(&access);
+	assert_true(advice.learned);
+	assert_false(advice.bring || advice.timed || advice.tells);
+	assert_int_equal(advice.work_ns, 0);
+	assert_int_equal(sums(true).bytes, 0);
+}
+
+TEST(followed_always_everything_comes_untimed)
+{
+	policy.movable_follow = SPILL_SWITCH_ON;
+	struct spill_access_advice advice = learn(1, 5, 64);
+	assert_true(advice.bring);
+	assert_false(advice.timed);
+	assert_int_equal(advice.excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
+	assert_false(learn(2, 6, 0).bring || learn(2, 6, 0).timed);
+	assert_int_equal(seen.looks, 0);
+	world.recording = true; /* which has times */
+	learn(1, 5, 64);
+	assert_int_equal(seen.looks, 1);
+	/* They go to the recording and the trials, not to the model. */
+	world.on_host = 1;
+	measured(&advice, 0, 10000 * MS);
+	measured(&advice, 0, 10000 * MS);
+	assert_int_equal(seen.recorded, 2);
+	assert_int_equal(seen.tried, 2);
+	assert_int_equal(seen.suffices + seen.too_short, 0);
+}
+
+/* Launches on the device leave half of the stopwatches to those that use memory on the host. */
+TEST(which_launches_are_timed)
+{
+	world.pending = SPILL_STOPWATCHES / 2 - 1;
+	assert_true(learn(1, 1, 0).timed);
+	world.pending++;
+	assert_false(learn(2, 1, 0).timed);
+	assert_true(learn(3, 5, 64).timed);
+}
+
+/* Code that is known is timed every 10 ms, so that it is known how late the device is. */
+TEST(an_access_is_timed_after_a_while)
+{
+	struct spill_access_advice advice = {0};
+	for (unsigned i = 0; i < 300; i++) {
+		advice = learn(1, 5, 64);
+		world.timed.count = 1;
+		world.timed.keys[0] = 5;
+		world.arrives = true;
+		world.ns = MS;
+		world.timed.site = advice.site;
+		world.timed.on_host = 64 * MIB;
+		spill_access_model_hear();
+	}
+	assert_false(learn(1, 5, 64).timed);
+	fake_clock.ns += 10 * MS - 1;
+	assert_false(learn(1, 5, 64).timed);
+	fake_clock.ns++;
+	assert_true(learn(1, 5, 64).timed);
+	assert_false(learn(1, 5, 64).timed);
+	/* Not while measurements are under way, unless these are lost. */
+	world.pending = 1;
+	fake_clock.ns += 1000 * MS - 1;
+	assert_false(learn(1, 5, 64).timed);
+	fake_clock.ns++;
+	assert_true(learn(1, 5, 64).timed);
+}
+
+/* A launch on the device that takes far too long used memory that is not known, if there is some. */
+TEST(unexplained_time_is_of_unknown_memory)
+{
+	world.on_host = 1;
+	know(1, 100 * US);
+	assert_int_equal(seen.suffices, 4);
+	struct spill_access_advice advice = learn(1, 1, 0);
+	uint64_t work = learn(1, 1, 0).work_ns;
+	world.may_help = true;
+	for (unsigned i = 0; i < 10; i++)
+		measured(&advice, 0, 50 * MS);
+	assert_int_equal(seen.too_short, 10);
+	assert_int_equal(seen.suffices, 4);
+	assert_int_equal(learn(1, 1, 0).work_ns, work + 100 * US); /* that is not what it takes */
+	assert_true(learn(1, 1, 0).timed);
+	/* With memory on the host, or with none anywhere, there is nothing to explain. */
+	measured(&advice, 64 * MIB, 50 * MS);
+	world.on_host = 0;
+	measured(&advice, 0, 50 * MS);
+	assert_int_equal(seen.too_short, 10);
+	assert_int_equal(seen.suffices, 4);
+}
+
+TEST(each_measurement_is_counted)
+{
+	struct spill_access_advice advice = learn(1, 1, 0);
+	uint64_t heard = spill_access_model_hear();
+	measured(&advice, 0, MS);
+	assert_int_equal(spill_access_model_hear(), heard + 1);
+	measured(&advice, 0, MS);
+	measured(&advice, 0, MS);
+	assert_int_equal(spill_access_model_hear(), heard + 3);
+}
+
+/* -- memory that is used in place --------------------------------------------------------------------------- */
+
+/* After a second the link could have carried this. */
+static uint64_t bytes_in_place(void)
+{
+	fake_clock.ns += 1000 * MS;
+	return sums(true).bytes;
+}
+
+TEST(what_is_left_in_place_counts)
+{
+	learn(1, 5, 64);
+	assert_int_equal(bytes_in_place(), 64 * MIB);
+	learn(2, 6, 32);
+	assert_int_equal(bytes_in_place(), 96 * MIB);
+	learn(1, 5, 0);
+	assert_int_equal(bytes_in_place(), 96 * MIB);
+}
+
+/* What shall come counts when it did not. */
+TEST(what_did_not_come_counts)
+{
+	policy.movable_follow = SPILL_SWITCH_ON;
+	struct spill_access_advice advice = learn(1, 5, 64), none = {0};
+	assert_int_equal(bytes_in_place(), 0);
+	spill_access_model_left_in_place(&advice, 16 * MIB);
+	assert_int_equal(bytes_in_place(), 16 * MIB);
+	spill_access_model_left_in_place(&advice, 0);
+	spill_access_model_left_in_place(&none, 16 * MIB);
+	assert_int_equal(bytes_in_place(), 16 * MIB);
+}
+
+/* One measurement tells the time of all launches of the code that waited for it, and no other's. */
+TEST(measured_launches_are_known)
+{
+	learn(1, 5, 64);
+	learn(2, 7, 64);
+	struct spill_access_advice advice = learn(1, 6, 32);
+	fake_clock.ns += 1000 * MS;
+	assert_int_equal(sums(false).bytes, 0);
+	measured(&advice, 0, 10 * MS);
+	assert_int_equal(sums(false).bytes, 0);
+	measured(&advice, 32 * MIB, 20 * MS);
+	struct spill_in_place_sums known = sums(false);
+	assert_int_equal(known.bytes, 96 * MIB);
+	assert_int_equal(known.ns, 20 * MS); /* two launches, each 10 ms longer */
+	assert_int_equal(sums(true).bytes, 160 * MIB);
+	/* At the end those that still wait count with the mean time of their code. */
+	advice = learn(1, 8, 64);
+	assert_true(advice.bring);
+	spill_access_model_left_in_place(&advice, 64 * MIB);
+	assert_int_equal(sums(false).ns, 20 * MS);
+	known = sums(true);
+	assert_int_equal(known.bytes, (160 + 64) * MIB);
+	known = sums(false);
+	assert_int_equal(known.bytes, 160 * MIB);
+	assert_int_equal(known.ns, 30 * MS);
+}
+
+static struct spill_access_advice missed[3];
+
+static void learn_meanwhile(void)
+{
+	struct spill_launch_access copy = access_of(2, 6, 8);
+	copy.once = true;
+	missed[0] = learn(2, 6, 16);
+	missed[1] = learn(2, 6, 0);
+	missed[2] = spill_access_model_learn(&copy);
+	struct spill_in_place_sums sums;
+	assert_false(spill_access_model_in_place(&sums, true));
+}
+
+/* While another thread has the model, a launch goes on without advice. */
+TEST(what_the_model_missed_counts)
+{
+	learn(1, 5, 64);
+	world.meanwhile = learn_meanwhile;
+	learn(3, 1, 0);
+	assert_null(world.meanwhile);
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(missed[i].learned || missed[i].bring || missed[i].timed);
+	assert_int_equal(bytes_in_place(), 80 * MIB);
+	assert_int_equal(bytes_in_place(), 80 * MIB);
+	world.meanwhile = learn_meanwhile;
+	learn(3, 1, 0);
+	spill_access_model_reset();
+	learn(1, 5, 64);
+	assert_int_equal(bytes_in_place(), 64 * MIB);
+}
+
+/* No more than the time since the first such launch has room for. */
+TEST(sums_fit_into_the_time)
+{
+	learn(1, 5, 0);
+	fake_clock.ns += 1000 * MS;
+	learn(1, 5, 64);
+	assert_int_equal(sums(true).bytes, 0);
+	fake_clock.ns += 10;
+	uint64_t ten = sums(true).bytes;
+	assert_in_range(ten, 1, 64 * MIB - 1);
+	learn(1, 5, 64); /* the first counts */
+	fake_clock.ns += 10;
+	assert_int_equal(sums(true).bytes, 2 * ten);
+}
+
+TEST(the_sums_are_due_every_250_ms)
+{
+	assert_true(learn(1, 5, 64).tells);
+	assert_true(learn(1, 5, 64).tells);
+	sums(false);
+	assert_false(learn(1, 5, 64).tells);
+	fake_clock.ns += 250 * MS - 1;
+	assert_false(learn(1, 5, 64).tells);
+	fake_clock.ns++;
+	assert_true(learn(1, 5, 64).tells);
+	assert_false(learn(1, 5, 0).tells);
+}
+
+/* -- exchanges ---------------------------------------------------------------------------------------------- */
+
+static uint64_t copy_cost(void)
+{
+	struct spill_exchange_chunk chunks[1] = {{.key = 5, .bytes = 64 * MIB, .on_host = true}};
+	unsigned ranks[2];
+	struct spill_exchange_choice choice = {.chunks = chunks, .count = 1, .ranks = ranks, .slice = 1};
+	uint64_t cost_ns;
+	spill_access_model_choose(&choice, 0, &cost_ns);
+	return cost_ns;
+}
+
+/* The mean of the first few samples. */
+TEST(an_exchange_teaches_what_a_copy_costs)
+{
+	learn(1, 5, 64);
+	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
+	spill_access_model_moved(32 * MIB - 1, 1000 * MS, 0); /* too small */
+	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
+	spill_access_model_moved(32 * MIB, 32 * 20000, 0);
+	assert_in_range(copy_cost(), 20001, SPILL_BENEFIT_COPY_NS_PER_MIB - 1);
+}
+
+/* A longer one counts as four times as long as usual, or as four times what the memory cost in place. */
+TEST(an_exchange_that_takes_long_counts_as_four)
+{
+	static const uint64_t excess[] = {0, SPILL_BENEFIT_COPY_NS_PER_MIB,
+	                                  3 * SPILL_BENEFIT_COPY_NS_PER_MIB};
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t most = 4 * (excess[i] ? excess[i] : SPILL_BENEFIT_COPY_NS_PER_MIB), cost[3];
+		for (unsigned k = 0; k < 3; k++) {
+			spill_access_model_reset();
+			learn(1, 5, 64);
+			/* Enough of them that the mean follows. */
+			for (unsigned n = 0; n < 40; n++)
+				spill_access_model_moved(64 * MIB, 64 * (k ? most * k : most / 2), excess[i]);
+			cost[k] = copy_cost();
+		}
+		assert_int_equal(cost[1], cost[2]);
+		assert_true(cost[0] < cost[1]);
+	}
+}
+
+/* Memory that stays on the host by what copies cost puts that cost in doubt, after 10 s. */
+TEST(a_cost_is_doubted_while_nothing_comes)
+{
+	learn(1, 1, 0);
+	for (unsigned n = 0; n < 40; n++)
+		spill_access_model_moved(64 * MIB, 1000 * MS, 0);
+	uint64_t cost = copy_cost();
+	assert_true(cost > SPILL_BENEFIT_COPY_NS_PER_MIB);
+	assert_false(learn(2, 6, 64).bring);
+	fake_clock.ns += 10000 * MS - 1;
+	assert_false(learn(3, 7, 64).bring);
+	assert_int_equal(copy_cost(), cost);
+	fake_clock.ns++;
+	learn(4, 8, 0); /* uses nothing on the host */
+	assert_int_equal(copy_cost(), cost);
+	assert_false(learn(5, 9, 64).bring);
+	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
+/* Two accesses in a row cost more than a copy. They are of one row unless 64 others are between them. */
+TEST(accesses_in_a_row_bring_a_chunk)
+{
+	uint32_t other = 1000;
+	for (unsigned i = 0; i < 600; i++)
+		learn(1, other++, 0);
+	assert_false(learn(1, 5, 64).bring);
+	for (unsigned i = 0; i < 30; i++)
+		learn(1, other++, 0);
+	assert_true(learn(1, 5, 64).bring);
+	assert_false(learn(1, 6, 64).bring);
+	for (unsigned i = 0; i < 100; i++)
+		learn(1, other++, 0);
+	assert_false(learn(1, 6, 64).bring);
+}
+
+/* The chunks that an exchange was for pause if it does not pay, and no others. */
+TEST(chunks_pause_when_an_exchange_does_not_pay)
+{
+	struct spill_exchange_chunk chunks[] = {
+	    {.key = 5, .bytes = 64 * MIB, .on_host = true, .needed = true},
+	    {.key = 6, .bytes = 64 * MIB, .on_host = true, .maybe = true},
+	    {.key = 7, .bytes = 64 * MIB, .on_host = true},
+	    {.key = 8, .bytes = 64 * MIB, .needed = true},
+	    {.key = 9, .bytes = 64 * MIB, .on_host = true, .needed = true}, /* behind the last */
+	};
+	unsigned ranks[6];
+	struct spill_exchange_choice choice = {.chunks = chunks, .count = 4, .ranks = ranks, .slice = 1};
+	uint64_t cost_ns;
+	struct spill_access_advice advice = {0};
+	for (uint32_t key = 5; key < 10; key++) {
+		learn(1, key, 64);
+		advice = learn(1, key, 64);
+		assert_true(advice.bring);
+	}
+	assert_false(spill_access_model_choose(&choice, advice.site, &cost_ns));
+	assert_false(choice.pays);
+	for (uint32_t key = 5; key < 10; key++)
+		assert_int_equal(learn(1, key, 64).bring, key > 6);
+}
+
+/* Eight chunks in turns: for the first the one goes that is used last. */
+TEST(an_exchange_goes_by_the_order_of_accesses)
+{
+	struct spill_exchange_chunk chunks[8];
+	unsigned ranks[9];
+	struct spill_exchange_choice choice = {
+	    .chunks = chunks, .count = 8, .ranks = ranks, .slice = 1, .horizon = UINT64_MAX, .always = true};
+	uint64_t cost_ns;
+	struct spill_access_advice advice;
+	for (uint32_t i = 0; i < 8; i++)
+		chunks[i] = (struct spill_exchange_chunk){
+		    .key = i + 10, .bytes = 64 * MIB, .on_host = i < 2, .needed = i == 3};
+	chunks[3].on_host = true;
+	for (uint32_t i = 0; i < 44; i++)
+		advice = learn(1, i % 8 + 10, 0);
+	assert_true(spill_access_model_choose(&choice, advice.site, &cost_ns));
+	assert_int_equal(chunks[3].verdict, SPILL_EXCHANGE_COMES);
+	assert_int_equal(chunks[2].verdict, SPILL_EXCHANGE_GOES);
+	assert_int_equal(chunks[4].next, 1);
+}
+
+TEST(a_forked_child_knows_nothing)
+{
+	know(1, 100 * US);
+	learn(1, 5, 64);
+	spill_access_model_reset();
+	assert_int_equal(learn(1, 1, 0).work_ns, 0);
+	assert_int_equal(bytes_in_place(), 0);
+}
