@@ -177,6 +177,22 @@ static uint64_t room(uint64_t limit, uint64_t held, uint64_t available, uint64_t
 	return spill_policy_host_room(&policy, &view);
 }
 
+/* The steps of a chain end at its count, whatever is behind them. */
+TEST(which_chains_demote)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	assert_true(spill_policy_demotes(&policy));
+	policy.chain =
+	    (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_HOST, SPILL_STEP_DEMOTE}};
+	assert_true(spill_policy_demotes(&policy));
+	policy.chain.count = 1;
+	assert_false(spill_policy_demotes(&policy));
+	policy.chain = (struct spill_fallback_chain){.count = 0, .step = {SPILL_STEP_DEMOTE}};
+	assert_false(spill_policy_demotes(&policy));
+}
+
 TEST(host_room)
 {
 	assert_int_equal(room(8 * GIB, 3 * GIB, 32 * GIB, 2 * GIB), 5 * GIB);

@@ -123,8 +123,8 @@ TEST(the_first_few_are_timed_and_then_a_few)
 	static const struct {
 		uint64_t ns;
 		unsigned one_of;
-	} cases[] = {{MS / 20, 64}, {MS, 8}};
-	for (unsigned n = 0; n < 2; n++) {
+	} cases[] = {{MS / 20, 64}, {MS / 10 - 1, 64}, {MS / 10, 8}, {MS, 8}};
+	for (unsigned n = 0; n < 4; n++) {
 		uint16_t site = new_site();
 		for (unsigned i = 0; i < 4; i++) {
 			assert_true(spill_benefit_wants_sample(&reuse, site, 0));

@@ -830,3 +830,32 @@ TEST(sixteen_failures_are_enough)
 		trial.next_ns = 0;
 	}
 }
+
+/* Without a promise of a gain, each further attempt is later: after 2 s at first, and 64 s at last. */
+TEST(where_nothing_promises_a_gain_attempts_become_rare)
+{
+	for (unsigned i = 0; i < 9; i++) {
+		assert_false(spill_trial_choose(&trial, model.chunks, 0, 50));
+		assert_int_equal(trial.failures, i < 5 ? 5 + i : 10);
+		assert_int_equal(trial.next_ns, 50 + (i < 5 ? 2000 << i : 64000) * MS);
+	}
+	trial.failures = 15;
+	assert_false(spill_trial_choose(&trial, model.chunks, 0, 50));
+	assert_int_equal(trial.failures, 15);
+}
+
+/* With both that come, 32 MiB more would leave than come: the first that is no larger stays. */
+TEST(what_is_too_much_for_several_stays)
+{
+	struct spill_trial_chunk chunks[] = {
+	    {.key = 1, .owner = 9, .bytes = 48 * MIB, .on_host = true, .named = true},
+	    {.key = 2, .owner = 9, .bytes = 48 * MIB, .on_host = true, .named = true},
+	    {.key = 3, .owner = 7, .bytes = 32 * MIB},
+	    {.key = 4, .owner = 7, .bytes = 32 * MIB},
+	    {.key = 5, .owner = 7, .bytes = 24 * MIB},
+	    {.key = 6, .owner = 7, .bytes = 40 * MIB},
+	};
+	assert_true(spill_trial_choose(&trial, chunks, 6, 0));
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(chunks[i].chosen, i != 2);
+}

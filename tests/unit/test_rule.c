@@ -474,6 +474,18 @@ TEST(a_rule_covers_ranks)
 	assert_true(spill_rule_covers(&some, &more, true));
 }
 
+/* What is behind the last range of a list, of one that was longer, is no range. */
+TEST(a_list_of_ranks_ends_at_its_count)
+{
+	struct spill_rule shorter = of_ranks("0..7, 9"), nine = of_ranks("9, 20");
+
+	shorter.ranks.count = nine.ranks.count = 1;
+	assert_false(spill_rule_of_rank(&shorter, "9"));
+	assert_false(spill_rule_covers(&shorter, &nine, false));
+	shorter = of_ranks("9");
+	assert_true(spill_rule_covers(&shorter, &nine, false));
+}
+
 /* All texts of at most three of the characters, the empty one too; false behind the last. */
 static bool next_text(char text[4], const char *characters)
 {
