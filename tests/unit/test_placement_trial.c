@@ -859,3 +859,18 @@ TEST(what_is_too_much_for_several_stays)
 	for (unsigned i = 0; i < 6; i++)
 		assert_int_equal(chunks[i].chosen, i != 2);
 }
+
+/* 80 MiB leave for 64, and what is as large as the rest comes as well. */
+TEST(what_fits_into_the_rest_comes)
+{
+	for (unsigned more = 0; more < 2; more++) {
+		struct spill_trial_chunk chunks[] = {
+		    {.key = 1, .owner = 9, .bytes = 64 * MIB, .on_host = true, .named = true},
+		    {.key = 2, .owner = 9, .bytes = 16 * MIB + more, .on_host = true, .named = true},
+		    {.key = 3, .owner = 7, .bytes = 80 * MIB},
+		};
+		assert_true(spill_trial_choose(&trial, chunks, 3, 0));
+		assert_true(chunks[0].chosen && chunks[2].chosen);
+		assert_int_equal(chunks[1].chosen, !more);
+	}
+}
