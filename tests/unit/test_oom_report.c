@@ -415,6 +415,11 @@ TEST(what_reading_in_place_costs)
 	assert_string_equal(in_place(away, 12100000),
 	                    "kernels lost less than 0.01 s, less than 1 % of the 12.1 s, by "
 	                    "reading about 118.00 GiB of it over the link");
+	away.in_place.us = away.in_place.most_us = 5000;
+	assert_string_equal(in_place(away, 12100000),
+	                    "kernels lost about 0.01 s, less than 1 % of the 12.1 s, by "
+	                    "reading about 118.00 GiB of it over the link");
+	away.in_place.us = 4999;
 	away.in_place.most_us = 9000;
 	assert_string_equal(in_place(away, 12100000),
 	                    "kernels lost at most 0.01 s, less than 1 % of the 12.1 s, by "
@@ -508,6 +513,9 @@ TEST(by_what_refused)
 	begins(advice(&oom),
 	       "room on the device, because this kind of memory cannot be elsewhere, or a smaller "
 	       "device.reserve, but");
+	oom.attempts = 1; /* what is behind the last attempt is none */
+	begins(advice(&oom),
+	       "a place for memory that does not fit (oom.chain), or a smaller device.reserve, but");
 	oom.attempts = 0;
 	oom.refused_by = "host.pressure";
 	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
