@@ -31,6 +31,15 @@ TEST(what_was_measured_is_found)
 	assert_true(spill_site_chunk_cost_find(&pairs, 2, 10)->kib >= 1);
 }
 
+/* However often it was measured. */
+TEST(what_was_measured_stays_known)
+{
+	for (unsigned i = 0; i < 300; i++) {
+		spill_site_chunk_cost_add(&pairs, 1, 10, 1024, 8 * MS);
+		assert_non_null(spill_site_chunk_cost_find(&pairs, 1, 10));
+	}
+}
+
 static bool known;
 
 static unsigned wanted(uint16_t site, uint32_t key, unsigned uses)
