@@ -177,6 +177,28 @@ static uint64_t room(uint64_t limit, uint64_t held, uint64_t available, uint64_t
 	return spill_policy_host_room(&policy, &view);
 }
 
+static void falls_short(uint64_t reserve, uint64_t free, uint64_t held, uint64_t limit, uint64_t least,
+                        uint64_t wanted)
+{
+	struct spill_shortfall shortfall = spill_policy_shortfall(reserve, 100, free, held, limit);
+
+	assert_int_equal(shortfall.least, least);
+	assert_int_equal(shortfall.wanted, wanted);
+}
+
+/* Of a request of 100 bytes: what the driver lacks and the reserve, or what the limit lacks if that is more. */
+TEST(shortfall)
+{
+	falls_short(10, 30, 50, SPILL_UNLIMITED, 70, 80);
+	falls_short(10, 100, 50, SPILL_UNLIMITED, 0, 10);
+	falls_short(10, 110, 50, SPILL_UNLIMITED, 0, 0);
+	falls_short(10, 1000, 20, 50, 70, 70);
+	falls_short(10, 30, 20, 45, 75, 80);
+	falls_short(10, 30, 20, 120, 70, 80);
+	falls_short(10, 1000, 60, 50, 100, 100); /* above the limit already */
+	falls_short(UINT64_MAX - 100, 30, 0, SPILL_UNLIMITED, 70, UINT64_MAX - 30);
+}
+
 /* The steps of a chain end at its count, whatever is behind them. */
 TEST(which_chains_demote)
 {

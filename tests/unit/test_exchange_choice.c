@@ -126,6 +126,25 @@ TEST(the_furthest_goes)
 	assert_int_equal(chunks[7].next, 7);
 }
 
+/* Room is left for the next exchange, too, but not by what is needed again in fewer than eight accesses. */
+TEST(room_is_left_by_what_is_not_needed_soon)
+{
+	add_both(2, 6);
+	sweeps(SITE);
+	need(1);
+	window.spare = 64 * MIB;
+	assert_true(choose(NULL));
+	verdicts("+......-");
+	begin(NULL);
+	add_both(2, 8);
+	sweeps(SITE);
+	need(1);
+	window.spare = 64 * MIB;
+	assert_true(choose(NULL));
+	verdicts("+.......--");
+	assert_int_equal(chunks[8].next, 8);
+}
+
 /*
  * The chunks of a buffer that moved have the same next use: one access can have two of them in place of
  * the chunk that it had.

@@ -131,6 +131,7 @@ TEST(form)
 	refuses("; comment\n", "F:1:1: a comment begins with #");
 	refuses("[log]\npath = /a ; b\n", "F:2:11: a comment needs a line of its own");
 	refuses("[device]\nlimit = 1GiB # b\n", "F:2:14: a comment needs a line of its own");
+	refuses("[oom]\nchain ;= host\n", "F:2:1: not a line of a policy file");
 	refuses("[oom]\nchain = ;\n", "F:2:9: a comment needs a line of its own");
 }
 
@@ -295,6 +296,8 @@ TEST(lengths)
 	at = (size_t)sprintf(data, "[device]\n%050d = 1\n", 1);
 	refuses_bytes(data, at, "F:2:1: the key is too long");
 	at = (size_t)sprintf(data, "[device]\n%049d = 1\n", 1);
+	refuses_bytes(data, at, "F:2:1: unknown key");
+	at = (size_t)sprintf(data, "[device]\n%049d \t  = 1\n", 1); /* blanks are not of the key */
 	refuses_bytes(data, at, "F:2:1: unknown key");
 
 	/* The longest path arrives whole; one byte more is refused by the option. */
