@@ -80,6 +80,16 @@ TEST(priority_comes_before_size)
 	leave_as((const uint64_t[]){3, 4, 2, 6, 1, 5});
 }
 
+/* Of each priority, also where the newest is the largest. */
+TEST(the_newest_of_each_priority_is_its_last)
+{
+	for (unsigned i = 0; i <= SPILL_PRIORITY_HOT; i++) {
+		add(1 * GIB)->priority = (enum spill_priority)i;
+		add(7 * GIB)->priority = (enum spill_priority)i;
+	}
+	leave_as((const uint64_t[]){1, 2, 3, 4, 5, 6});
+}
+
 TEST(dead_cache_comes_before_all)
 {
 	add(7 * GIB)->priority = SPILL_PRIORITY_COLD;
