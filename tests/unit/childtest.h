@@ -33,7 +33,9 @@ static inline void in_child(void (*body)(void))
 	pid_t child = fork();
 	if (child == 0) {
 		alarm(CHILD_SECONDS);
+		test_begins();
 		body();
+		test_ends(KEEPS_DESCRIPTORS);
 		exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

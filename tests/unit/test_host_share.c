@@ -4,6 +4,7 @@
  * through a pipe.
  */
 #define SETUP setup
+#define KEEPS_DESCRIPTORS /* the file */
 #define TEARDOWN teardown
 #include "unit.h"
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define SETUP setup
+#define KEEPS_DESCRIPTORS /* the socket of the exporter */
 #include "unit.h"
 #include "account.h"
 #include "fake_vendor.h"

@@ -3,6 +3,7 @@
  * it. Each case in a process of its own, which has no page yet.
  */
 #define CHILD_SECONDS 120
+#define KEEPS_DESCRIPTORS /* the page */
 #include "childtest.h"
 
 #include <dirent.h>

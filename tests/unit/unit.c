@@ -1,8 +1,12 @@
 #include "unit.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct CMUnitTest tests[64];
 static size_t count;
@@ -33,6 +37,45 @@ static void find_left_out(const char *path)
 	}
 	if (file)
 		fclose(file);
+}
+
+static sigset_t blocked_before;
+/* Enough for those that the library moves out of the program's way (fd.h). */
+static bool open_before[256];
+
+/* By a call that no test lets fail. */
+static bool is_open(int fd)
+{
+	return lseek(fd, 0, SEEK_CUR) != -1 || errno != EBADF;
+}
+
+void test_begins(void)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked_before);
+	for (int fd = 0; fd < 256; fd++)
+		open_before[fd] = is_open(fd);
+}
+
+static void require(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "behind the test, %s\n", what);
+	abort();
+}
+
+void test_ends(bool keeps_descriptors)
+{
+	int cancel;
+	sigset_t blocked;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
+	require(cancel == PTHREAD_CANCEL_ENABLE, "this thread cannot be cancelled");
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	for (int signal = 1; signal < SIGRTMIN; signal++)
+		require(sigismember(&blocked, signal) == sigismember(&blocked_before, signal),
+		        "this thread blocks other signals");
+	for (int fd = 0; fd < 256 && !keeps_descriptors; fd++)
+		require(open_before[fd] || !is_open(fd), "more descriptors are open");
 }
 
 void add_unit_test(const struct CMUnitTest *test)

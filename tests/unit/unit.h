@@ -10,6 +10,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,17 +29,38 @@ unsigned locks_taken(void);
 /* Called once, just before this thread takes a mutex: what a signal handler does that comes then. */
 void before_next_lock(void (*handler)(void));
 
+/*
+ * Before and behind each test. The second aborts the program if this thread cannot be cancelled, if
+ * it blocks other signals than before, or if more descriptors are open: each function of the library
+ * that changes this puts it back. A file whose tests keep descriptors defines KEEPS_DESCRIPTORS.
+ */
+void test_begins(void);
+void test_ends(bool keeps_descriptors);
+
+#ifdef KEEPS_DESCRIPTORS
+#undef KEEPS_DESCRIPTORS
+#define KEEPS_DESCRIPTORS true
+#else
+#define KEEPS_DESCRIPTORS false
+#endif
+
 void add_unit_test(const struct CMUnitTest *test);
 int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown);
 
 #define TEST(name) TEST_WITH(name, SETUP, TEARDOWN)
 #define TEST_WITH(name, setup, teardown) \
-	static void test_##name(void **state); \
+	static void body_of_##name(void **state); \
+	static void test_##name(void **state) \
+	{ \
+		test_begins(); \
+		body_of_##name(state); \
+		test_ends(KEEPS_DESCRIPTORS); \
+	} \
 	__attribute__((constructor(1000 + __LINE__))) static void add_##name(void) \
 	{ \
 		add_unit_test(&(struct CMUnitTest){#name, test_##name, setup, teardown, NULL}); \
 	} \
-	static void test_##name(void **state)
+	static void body_of_##name(void **state)
 
 /* The body runs in a child process. The header that is included has its in_child. */
 #define CHILD_TEST(name) \
