@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "childtest.h"
 #include "fd_pass.h"
 
 static const unsigned char name[SPILL_FD_PASS_NAME] = "a name of tests";
@@ -133,6 +133,20 @@ TEST(signals_do_not_end_a_call)
 	assert_true(received);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+	disconnected(listener, ends);
+}
+
+/* As in a daemon. The program's next file gets the number that it would get without us. */
+CHILD_TEST(the_program_has_closed_its_stdin)
+{
+	int ends[2];
+	close(STDIN_FILENO);
+	int listener = spill_fd_pass_listen(name);
+	CHECK(listener > STDERR_FILENO);
+	ends[0] = spill_fd_pass_connect(name);
+	ends[1] = spill_fd_pass_accept(listener);
+	CHECK(ends[0] > STDERR_FILENO && ends[1] > STDERR_FILENO);
+	CHECK(open("/dev/null", O_RDONLY) == STDIN_FILENO);
 	disconnected(listener, ends);
 }
 
