@@ -435,6 +435,163 @@ TEST(room_is_left_for_what_must_be_made)
 	end(large);
 }
 
+/* What had to be made counts an eighth less with each exchange. So in the end as much is kept as before. */
+TEST(what_had_to_be_made_is_forgotten_with_time)
+{
+	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(CHUNK / 2, CHUNK / 2),
+	                     *small = make(20 * FAKE_SMALL_UNIT, FAKE_SMALL_UNIT);
+	const struct part come = {middle, 0}, first = {large, 0}, last = {large, 1};
+	const uint64_t keep = CHUNK + CHUNK / 8;
+	assert_true(change_sides(middle, (unsigned[]){0}, 1, NULL));
+	middle->chunks[0].displaced = false;
+	assert_int_equal(made_in_exchange(&come, 1, keep), 1);
+	assert_int_equal(made_in_exchange(&first, 1, keep), 0);
+	assert_int_equal(spill_exchange_kept(), 0);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(made_in_exchange(&(struct part){small, i}, 1, 0), 0);
+	assert_int_equal(made_in_exchange(&last, 1, keep), 0);
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	end_beside(small);
+	end_beside(middle);
+	assert_int_equal(on_host(large), 2 * CHUNK);
+	end(large);
+}
+
+/* What others need of the device is none of its room, however many chunks come. */
+TEST(the_reserve_of_the_device_stays_free)
+{
+	struct spill_chunked *of = make_half();
+	uint64_t came;
+	policy.device_reserve.value = CHUNK;
+	fake_vendor.device_free = 3 * CHUNK;
+	change_sides(of, (unsigned[]){4, 5, 6}, 3, &came);
+	assert_int_equal(came, 2 * CHUNK);
+	assert_int_equal(fake_vendor.device_free, CHUNK);
+	on_host(of);
+	end(of);
+}
+
+/* One more than the clock shows: 0 means that none began. */
+TEST(the_moves_take_the_time_of_the_clock)
+{
+	struct spill_chunked *of = make(CHUNK, CHUNK);
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0};
+	uint64_t begin = spill_clock_ns();
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, of, 0));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_in_range(exchange.ns, 1, spill_clock_ns() - begin + 1);
+	end(of);
+}
+
+static uint64_t wait_for_busy_device(struct spill_chunked *of, uint64_t wait_us)
+{
+	struct spill_move move = {.chunked = of, .index = 4};
+	struct spill_move_batch batch = {0};
+	uint64_t begin = spill_clock_ns();
+	assert_true(spill_move_batch_add(&batch, &move));
+	spill_mover_lock();
+	const char *error = spill_move_batch_carry_out(&batch, &fake_vendor_backend, 0, wait_us);
+	spill_mover_unlock();
+	assert_string_equal(error, "movable.wait: the device is busy");
+	spill_move_batch_end(&batch);
+	return spill_clock_ns() - begin;
+}
+
+/* Moves that were not carried out leave the mark of an exchange as it was, and others take it away. */
+TEST(a_move_for_room_is_no_exchange)
+{
+	struct spill_chunked *of = make_half();
+	struct spill_move move = {.chunked = of, .index = 0};
+	struct spill_move_batch batch = {0};
+	struct spill_host_chunk memory;
+	of->chunks[0].displaced = true;
+	fake_vendor.stuck = true;
+	wait_for_busy_device(of, 5000);
+	assert_true(of->chunks[4].displaced);
+	fake_vendor.stuck = false;
+	assert_int_equal(spill_host_chunk_get(&fake_vendor_backend, 0, CHUNK, &memory), 0);
+	move.handle = memory.handle;
+	move.view = memory.view;
+	assert_true(spill_move_batch_add(&batch, &move));
+	spill_mover_lock();
+	assert_null(spill_move_batch_carry_out(&batch, &fake_vendor_backend, 0, 5000));
+	struct spill_bytes moved = spill_move_batch_settle(&batch, &fake_vendor_backend, 0);
+	spill_mover_unlock();
+	spill_move_batch_end(&batch);
+	assert_true(moved.host == CHUNK && moved.device == 0);
+	assert_true(of->chunks[0].on_host && !of->chunks[0].displaced);
+	on_host(of);
+	end(of);
+}
+
+static void sides_are(const struct spill_chunked *of, const char *wanted)
+{
+	char seen[CHUNKS + 1] = {0};
+	for (unsigned i = 0; i < of->count; i++)
+		seen[i] = of->chunks[i].on_host ? 'h' : 'd';
+	assert_string_equal(seen, wanted);
+}
+
+static void restore(void)
+{
+	spill_mover_lock();
+	assert_true(spill_restore(&fake_vendor_backend, 0));
+	spill_mover_unlock();
+}
+
+/* Where one left and another came in its place, the allocation has as much on the device as before. */
+TEST(an_allocation_gets_back_what_it_lost)
+{
+	struct spill_chunked *of = make(6 * CHUNK, CHUNK);
+	spill_chunked_enlist(of);
+	assert_true(change_sides(of, (unsigned[]){4}, 1, NULL));
+	of->chunks[4].displaced = false; /* it had left before the exchange */
+	assert_true(change_sides(of, (unsigned[]){0, 1, 2, 4}, 4, NULL));
+	sides_are(of, "hhhddd");
+	restore();
+	sides_are(of, "ddhddd");
+	restore();
+	sides_are(of, "ddhddd");
+	assert_int_equal(on_host(of), CHUNK);
+	end(of);
+}
+
+static bool has_a_chance(uint64_t wait_us)
+{
+	spill_mover_lock();
+	bool has = spill_move_batch_has_a_chance(&fake_vendor_backend, 0, wait_us);
+	spill_mover_unlock();
+	return has;
+}
+
+/* A look at a busy device counts as a wait. 5 ms are the shortest, and an idle device has all the time again. */
+TEST(a_busy_device_is_waited_for_half_as_long_each_time)
+{
+	const unsigned us = 64000;
+	struct spill_chunked *of = make_half();
+	assert_true(has_a_chance(us));
+	fake_vendor.stuck = true;
+	for (unsigned round = 0; round < 2; round++) {
+		assert_in_range(wait_for_busy_device(of, us), 64 * MS, 65 * MS);
+		assert_in_range(wait_for_busy_device(of, us), 32 * MS, 33 * MS);
+		assert_false(has_a_chance(us));
+		assert_in_range(wait_for_busy_device(of, us), 8 * MS, 9 * MS);
+		assert_in_range(wait_for_busy_device(of, us), 5 * MS, 6 * MS);
+		for (unsigned i = 0; i < 20; i++)
+			assert_in_range(wait_for_busy_device(of, us), 5 * MS, 6 * MS);
+		assert_in_range(wait_for_busy_device(of, 2000), 2 * MS, 3 * MS);
+		fake_vendor.stuck = false;
+		assert_true(has_a_chance(us));
+		fake_vendor.stuck = true;
+	}
+	fake_vendor.stuck = false;
+	assert_true(has_a_chance(us));
+	on_host(of);
+	end(of);
+}
+
 TEST(whatever_fails_nothing_is_lost)
 {
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
