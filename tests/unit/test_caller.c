@@ -61,3 +61,21 @@ TEST(each_file_once)
 	expect_file("other.so", "/c/other.so");
 	expect_no_file();
 }
+
+/* The loader is asked for each address once, and again behind an unload. */
+TEST(a_name_is_kept)
+{
+	USE_FAKE_OBJECTS({0x1000, 0x1000, ""}, {0x5000, 0x1000, "/a/kept.so"});
+	const char *name = spill_caller_name(at(0x5010));
+	assert_string_equal(name, "kept.so+0x10");
+	unsigned looks = fake_object_looks;
+	assert_true(looks > 0);
+	assert_ptr_equal(spill_caller_name(at(0x5010)), name);
+	assert_int_equal(fake_object_looks, looks);
+	spill_unloads_count();
+	assert_ptr_equal(spill_caller_name(at(0x5010)), name);
+	assert_true(fake_object_looks > looks);
+	looks = fake_object_looks;
+	assert_ptr_equal(spill_caller_name(at(0x5010)), name);
+	assert_int_equal(fake_object_looks, looks);
+}

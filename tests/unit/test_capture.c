@@ -287,6 +287,15 @@ TEST(another_stream_of_the_capturing_thread)
 	end(STREAM);
 }
 
+/* Only NULL means another stream in the variants of a function for the default stream of each thread. */
+TEST(the_stream_that_is_meant)
+{
+	assert_null(spill_capture_stream(NULL, false));
+	assert_ptr_equal(spill_capture_stream(NULL, true), PER_THREAD);
+	assert_ptr_equal(spill_capture_stream(STREAM, false), STREAM);
+	assert_ptr_equal(spill_capture_stream(STREAM, true), STREAM);
+}
+
 /* It is another stream in each thread, with two names. */
 TEST(per_thread_default_streams)
 {

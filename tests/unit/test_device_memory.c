@@ -2,6 +2,7 @@
 #include "device_memory.h"
 
 #include "account.h"
+#include "fake_clock.h"
 #include "unit.h"
 
 static struct {
@@ -46,6 +47,20 @@ TEST(an_answer_is_remembered_with_what_this_process_held)
 	assert_true(seen.free == 100 && seen.total == 1000 && seen.ours == 300);
 	assert_int_equal(spill_device_seen(0).total, 0);
 	assert_int_equal(driver.asked, 0);
+}
+
+TEST(an_answer_tells_its_age)
+{
+	fake_clock_use(7000000);
+	spill_device_memory_reset();
+	driver.result = 0;
+	driver.free = 7;
+	driver.total = 1000;
+	assert_int_equal(ask(0), 0);
+	assert_int_equal(spill_device_seen(0).ago_us, 0);
+	fake_clock.ns += 12345678;
+	assert_int_equal(spill_device_seen(0).ago_us, 12345);
+	spill_clock_use(NULL);
 }
 
 TEST(an_answer_that_is_not_known_replaces_the_one_before)

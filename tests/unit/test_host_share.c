@@ -237,8 +237,19 @@ TEST(what_was_held_at_start)
 	struct other a = begin(), b = begin();
 	tell(&a, 10 * MIB);
 	tell(&b, 20 * MIB);
+	int next = dup(STDIN_FILENO);
+	close(next);
 	spill_host_share_use(path, 0);
 	assert_int_equal(spill_host_share_at_start().held, 30 * MIB);
+	assert_int_equal(dup(STDIN_FILENO), next); /* this look keeps nothing open */
+	close(next);
+	struct spill_policy half;
+	uint64_t most;
+	spill_policy_default(&half);
+	half.host_limit = (struct spill_amount){SPILL_AMOUNT_PERCENT, 50000};
+	half.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	spill_host_room(&half, &most);
+	assert_int_equal(most, (spill_host_available_at_start() + 30 * MIB) / 2);
 	end(&a, SIGKILL);
 	spill_host_share_use(path, 0);
 	assert_int_equal(spill_host_share_at_start().held, 20 * MIB);

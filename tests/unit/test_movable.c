@@ -728,6 +728,8 @@ TEST(bytes_that_pools_serve_count)
 	assert_false(wanted(2 * MIB));
 	vendor.used = TOTAL;
 	assert_false(wanted(2 * MIB)); /* the look is young, and this process has taken nothing */
+	spill_movable_pool_served(0, MIB);
+	assert_false(wanted(2 * MIB));
 	spill_movable_pool_served(0, TOTAL / 2);
 	assert_true(wanted(2 * MIB));
 }

@@ -281,6 +281,21 @@ TEST(small_requests_share_chunks)
 	nothing_is_held();
 }
 
+/* Up to 1 MiB, a request takes a part of a chunk of 8 MiB. */
+TEST(the_largest_request_that_shares_a_chunk)
+{
+	const char *error = NULL;
+	for (uint64_t more = 0; more < 2; more++) {
+		struct spill_place_request wanted = want(SPILL_SHARED_CHUNKS_LARGEST + more, 0);
+		struct spill_placement *one = spill_place_make(&spill_place_host, &wanted, &error),
+		                       *other = spill_place_make(&spill_place_host, &wanted, &error);
+		assert_int_equal(fake_vendor.hosts, more ? 2 : 1);
+		spill_placement_release(one, false);
+		spill_placement_release(other, false);
+		nothing_is_held();
+	}
+}
+
 /* Advice is given for a whole chunk. So a request that differs in any of it is not in the chunk of others. */
 TEST(small_requests_share_chunks_of_their_advice)
 {

@@ -392,6 +392,17 @@ TEST(a_context_that_ends_is_idle)
 	no_event_is_left();
 }
 
+TEST(as_many_as_are_known_are_waited_for)
+{
+	static struct context more[SPILL_CONTEXTS - 3]; /* beside the three of the device */
+	for (int i = 0; i < SPILL_CONTEXTS - 3; i++)
+		spill_contexts_made(&vendor, 0, &more[i]);
+	more[SPILL_CONTEXTS - 4].idle_at = fake_clock.ns + 10 * MS;
+	assert_true(wait_ms(50));
+	assert_in_range(fake_clock.ns, more[SPILL_CONTEXTS - 4].idle_at,
+	                more[SPILL_CONTEXTS - 4].idle_at + MS);
+}
+
 TEST(too_many_cannot_be_waited_for)
 {
 	static char more[SPILL_CONTEXTS];

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fake_libc.h"
 #include "scratch.h"
@@ -39,6 +40,17 @@ TEST(given_back_is_used_again)
 		spill_scratch_give_back(other);
 	}
 	assert_int_equal(fake_libc[FAKE_mmap64].calls, 0);
+}
+
+TEST(what_had_to_be_mapped_is_unmapped)
+{
+	char *room[MANY];
+	unsigned char pages[SPILL_SCRATCH / 4096];
+	for (int i = 0; i < MANY; i++)
+		room[i] = spill_scratch_take();
+	assert_int_equal(mincore(room[MANY - 1], SPILL_SCRATCH, pages), 0);
+	give_back(room);
+	assert_int_equal(mincore(room[MANY - 1], SPILL_SCRATCH, pages), -1); /* nothing is mapped there */
 }
 
 TEST(none_is_no_harm)

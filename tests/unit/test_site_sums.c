@@ -306,6 +306,36 @@ TEST(a_child_follows_nothing)
 	assert_int_equal(totals.away.in_place.followed, 100);
 }
 
+static void add_on_host(uint64_t ptr, uint64_t bytes)
+{
+	struct spill_allocation chunks = own(ptr, bytes);
+	chunks.placement = &placement;
+	chunks.place = SPILL_PLACE_MOVABLE;
+	chunks.held = (struct spill_bytes){.host = bytes};
+	assert_true(spill_ledger_add(&chunks));
+}
+
+static uint64_t most_followed(void)
+{
+	struct spill_totals totals;
+	spill_ledger_totals(&totals);
+	return totals.away.in_place.followed;
+}
+
+/* What launches may use is known since the first one that told it, and the most of it is told at once. */
+TEST(the_most_that_was_followed)
+{
+	spill_ledger_fork_lock.forget_parent(); /* begins anew */
+	add_on_host(0x1000, 100);
+	assert_int_equal(most_followed(), 0);
+	spill_ledger_in_place(0, &(struct spill_in_place){.bytes = 1});
+	assert_int_equal(most_followed(), 100);
+	add_on_host(0x2000, 50);
+	assert_int_equal(most_followed(), 150);
+	end(0x2000);
+	assert_int_equal(most_followed(), 150);
+}
+
 /* Numbers are of lines: sums have none until they are taken, so that no reader waits for them. */
 TEST(orders_have_no_gaps)
 {
