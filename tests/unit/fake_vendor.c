@@ -36,6 +36,7 @@ static unsigned objects_used;
 static struct list mappings, ranges;
 
 static struct copy {
+	int device;
 	uint64_t to, from, bytes;
 } pending[PENDING];
 static unsigned copied;
@@ -170,7 +171,8 @@ static void run_copies(unsigned until)
 {
 	while (copied < until) {
 		const struct copy *copy = &pending[copied++ % PENDING];
-		unsigned char *to = bytes_at(copy->to, 0), *from = bytes_at(copy->from, 0);
+		unsigned char *to = bytes_at(copy->to, copy->device),
+		              *from = bytes_at(copy->from, copy->device);
 		if (to && from)
 			memcpy(to, from, copy->bytes);
 		else
@@ -640,11 +642,12 @@ TAKES(events_ahead, (int device, void *context, unsigned count), (device, contex
 TAKES(copy, (int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes),
       (device, context, stream, to, from, bytes))
 {
-	if (stream != context || !bytes_at(to, 0) || !bytes_at(from, 0) || bytes > at(&mappings, to)->bytes)
+	if (stream != context || !bytes_at(to, device) || !bytes_at(from, device) ||
+	    bytes > at(&mappings, to)->bytes)
 		return bad();
 	fake_vendor.copier_context = context;
 	fake_vendor.copied_bytes += bytes;
-	pending[fake_vendor.copies++ % PENDING] = (struct copy){to, from, bytes};
+	pending[fake_vendor.copies++ % PENDING] = (struct copy){device, to, from, bytes};
 	return 0;
 }
 

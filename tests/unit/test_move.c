@@ -187,6 +187,35 @@ TEST(chunks_go_and_come_back)
 	end(of);
 }
 
+/* Its own device is one like any other, and so are those to which peers give access. */
+TEST(memory_of_another_device_is_that_ones_afterwards)
+{
+	const char *error = NULL;
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 1, &context, CHUNK, 0,
+	                                   SPILL_UNLIMITED};
+	struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&want, &error));
+	struct spill_move move = {.chunked = of};
+	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_vendor_backend,
+	                                                     .owner = {1, &context},
+	                                                     .user = {PEER, &notes},
+	                                                     .generation = UINT64_MAX}));
+	fake_vendor_backend.vmm->allow(of->base.ptr, of->range, PEER);
+	memset(fake_vendor_bytes(of->base.ptr, 1), 7, CHUNK);
+	fake_vendor_backend.physical->create(1, true, CHUNK, &move.handle);
+	spill_account_physical_add(CHUNK);
+	spill_mover_lock();
+	assert_int_equal(spill_move(&fake_vendor_backend, 1, &context, &move, 1, NULL), 1);
+	spill_mover_unlock();
+	assert_null(fake_vendor_bytes(of->base.ptr, 0));
+	assert_non_null(fake_vendor_bytes(of->base.ptr, 1));
+	assert_ptr_equal(fake_vendor_bytes(of->base.ptr, 1), fake_vendor_bytes(of->base.ptr, PEER));
+	assert_int_equal(fake_vendor_bytes(of->base.ptr, 1)[CHUNK - 1], 7);
+	spill_account_device_return(1, CHUNK);
+	fake_vendor_backend.physical->release(move.handle);
+	end(of);
+	assert_int_equal(spill_account_device_held(1), 0);
+}
+
 TEST(the_next_copy_is_under_way_while_a_chunk_is_remapped)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
