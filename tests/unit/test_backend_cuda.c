@@ -160,16 +160,34 @@ static CUresult create_physical(CUmemGenericAllocationHandle *handle, size_t siz
 	return CUDA_SUCCESS;
 }
 
+#define POOL ((CUmemoryPool)0x77)
+
 static CUmemPoolProps pool_of;
+static CUresult create_answer, set_answer;
+static unsigned pools_alive;
 
 static CUresult create_pool(CUmemoryPool *pool, const CUmemPoolProps *wanted)
 {
 	pool_of = *wanted;
+	if (create_answer)
+		return create_answer;
+	pools_alive++;
+	*pool = POOL;
 	return CUDA_SUCCESS;
 }
 
 static CUresult set_pool(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
+	assert_ptr_equal(pool, POOL);
+	assert_int_equal(which, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+	assert_true(*(cuuint64_t *)value == UINT64_MAX);
+	return set_answer;
+}
+
+static CUresult destroy_pool(CUmemoryPool pool)
+{
+	assert_ptr_equal(pool, POOL);
+	pools_alive--;
 	return CUDA_SUCCESS;
 }
 
@@ -178,18 +196,25 @@ static void never(void)
 	abort();
 }
 
-TEST(a_pool_is_on_the_node_that_is_named)
+static void use_pools(void)
 {
-	void *pool;
 	void *unused = (void *)never;
 	spill_cuda.cuMemPoolCreate = create_pool;
 	spill_cuda.cuMemPoolSetAttribute = set_pool;
-	memcpy(&spill_cuda.cuMemPoolDestroy, &unused, sizeof(unused));
+	spill_cuda.cuMemPoolDestroy = destroy_pool;
+	create_answer = set_answer = CUDA_SUCCESS;
+	pools_alive = 0;
 	memcpy(&spill_cuda.cuMemPoolSetAccess, &unused, sizeof(unused));
 	memcpy(&spill_cuda.cuMemPoolGetAttribute, &unused, sizeof(unused));
 	memcpy(&spill_cuda.cuMemPoolTrimTo, &unused, sizeof(unused));
 	memcpy(&spill_cuda.cuMemAllocFromPoolAsync, &unused, sizeof(unused));
 	memcpy(&spill_cuda.cuMemFreeAsync, &unused, sizeof(unused));
+}
+
+TEST(a_pool_is_on_the_node_that_is_named)
+{
+	void *pool;
+	use_pools();
 	for (int node = 1; node >= 0; node--) {
 		assert_true(spill_numa_use("/nonexistent", node ? SPILL_NODE_NEAREST : 0));
 		assert_int_equal(
@@ -198,6 +223,47 @@ TEST(a_pool_is_on_the_node_that_is_named)
 		assert_int_equal(pool_of.location.id, node);
 	}
 	spill_numa_use("", SPILL_NODE_NEAREST);
+}
+
+/* One that would not keep its memory is no use. */
+TEST(a_pool_that_cannot_be_made_is_none)
+{
+	const struct spill_vendor_pools *pools = spill_backend_cuda.pools;
+	void *pool = NULL;
+	use_pools();
+	create_answer = CUDA_ERROR_OUT_OF_MEMORY;
+	assert_int_equal(pools->create(3, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &pool), create_answer);
+	create_answer = CUDA_SUCCESS;
+	set_answer = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(pools->create(3, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &pool), set_answer);
+	assert_int_equal(pools_alive, 0);
+	assert_null(pool);
+	set_answer = CUDA_SUCCESS;
+	assert_int_equal(pools->create(3, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &pool), 0);
+	assert_ptr_equal(pool, POOL);
+	assert_int_equal(pools_alive, 1);
+}
+
+/* Pools of the device need nothing of the host. */
+TEST(pools_on_the_host_need_a_device_that_has_them)
+{
+	static const CUdevice_attribute needed[] = {
+	    CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED,
+	    CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+	};
+	const struct spill_vendor_pools *pools = spill_backend_cuda.pools;
+	void *pool;
+	use_pools();
+	for (unsigned i = 0; i < 2; i++) {
+		lacks[0] = needed[i];
+		assert_int_equal(pools->create(3, SPILL_PLACE_MANAGED, SPILL_LOCATION_HOST, &pool),
+		                 CUDA_ERROR_NOT_SUPPORTED);
+		assert_int_equal(pools->create(3, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &pool), 0);
+		assert_int_equal(pool_of.location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	}
+	lacks[0] = CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+	assert_int_equal(pools->create(3, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &pool),
+	                 CUDA_ERROR_NOT_SUPPORTED);
 }
 
 /* The device says node 1. The root is that of a machine without NUMA, which has node 0. */
@@ -245,6 +311,7 @@ static CUresult create_some(CUmemGenericAllocationHandle *handle, size_t size,
 	if (wanted->requestedHandleTypes && wanted->location.type == no_descriptors_for)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	made[wanted->requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR]++;
+	*handle = made[0] + made[1];
 	return CUDA_SUCCESS;
 }
 
@@ -257,9 +324,10 @@ static void made_so_far(unsigned without, unsigned with)
 TEST(memory_is_shareable_where_the_driver_can)
 {
 	const struct spill_vendor_physical *physical = spill_backend_cuda.physical;
-	uint64_t handle;
+	uint64_t handle = 0;
 	spill_cuda.cuMemCreate = create_some;
 	assert_int_equal(physical->create_shareable(4, false, 1, &handle), 0);
+	assert_int_equal(handle, 1);
 	made_so_far(1, 0); /* there is no function for descriptors */
 	assert_int_equal(physical->to_descriptor(1, &(int){0}), CUDA_ERROR_NOT_SUPPORTED);
 	assert_int_equal(physical->from_descriptor(1, &handle), CUDA_ERROR_NOT_SUPPORTED);
@@ -272,6 +340,7 @@ TEST(memory_is_shareable_where_the_driver_can)
 	/* The second one on the host does not ask for one again. */
 	full = CUDA_ERROR_OUT_OF_MEMORY;
 	assert_int_equal(physical->create_shareable(4, true, 1, &handle), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(handle, 1); /* as it was */
 	full = CUDA_SUCCESS;
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(physical->create_shareable(4, false, 1, &handle), 0);
@@ -284,6 +353,7 @@ TEST(memory_is_shareable_where_the_driver_can)
 	/* What the program asks for is made as it asks. */
 	assert_int_equal(physical->create(4, false, 1, &handle), 0);
 	made_so_far(5, 2);
+	assert_int_equal(handle, 7);
 	/* A driver that has no attribute for them, as on WSL2. */
 	lacks[0] = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
 	assert_int_equal(physical->create_shareable(5, false, 1, &handle), 0);

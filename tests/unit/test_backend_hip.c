@@ -22,7 +22,7 @@ static bool attributes[128];
 static hipError_t host_result, device_result, copy_result;
 static bool damages;          /* copies to the device lose a bit */
 static unsigned char *chunks; /* two of UNIT bytes */
-static unsigned created, mapped, streams, trials;
+static unsigned created, mapped, reserved, streams, trials;
 
 static hipError_t runtime_version(int *out)
 {
@@ -71,7 +71,7 @@ static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t bytes,
 
 static hipError_t release(hipMemGenericAllocationHandle_t handle)
 {
-	created--;
+	assert_int_equal((uintptr_t)handle, created--);
 	return hipSuccess;
 }
 
@@ -80,25 +80,31 @@ static hipError_t reserve(void **address, size_t bytes, size_t alignment, void *
 {
 	assert_int_equal(bytes, 2 * UNIT);
 	*address = chunks;
+	reserved++;
 	trials++;
 	return hipSuccess;
 }
 
 static hipError_t unreserve(void *address, size_t bytes)
 {
+	assert_true(address == chunks && bytes == 2 * UNIT);
+	reserved--;
 	return hipSuccess;
 }
 
 static hipError_t map(void *address, size_t bytes, size_t offset, hipMemGenericAllocationHandle_t handle,
                       unsigned long long flags)
 {
+	assert_true((unsigned char *)address == chunks + mapped * UNIT && bytes == UNIT);
 	mapped++;
+	assert_int_equal((uintptr_t)handle, mapped);
 	return hipSuccess;
 }
 
 static hipError_t unmap(void *address, size_t bytes)
 {
 	mapped--;
+	assert_true((unsigned char *)address == chunks + mapped * UNIT && bytes == UNIT);
 	return hipSuccess;
 }
 
@@ -168,7 +174,7 @@ static int setup(void **state)
 	host_result = device_result = copy_result = hipSuccess;
 	damages = false;
 	current_device = 0;
-	created = mapped = streams = trials = 0;
+	created = mapped = reserved = streams = trials = 0;
 	if (!chunks)
 		chunks = malloc((size_t)2 * UNIT);
 	return chunks ? 0 : -1;
@@ -220,7 +226,7 @@ TEST(memory_is_made_while_its_device_is_current)
 static void expect_trial(int device, bool works)
 {
 	assert_int_equal(spill_backend_hip.vmm->works(device, UNIT), works);
-	assert_int_equal(created + mapped + streams, 0);
+	assert_int_equal(created + mapped + reserved + streams, 0);
 	assert_int_equal(current_device, 0);
 }
 
