@@ -179,6 +179,14 @@ static void give_back(int last, const struct rlimit *before)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, before), 0);
 }
 
+TEST(a_path_that_does_not_fit_is_none)
+{
+	char whole[16];
+	assert_true(spill_small_file_path("/a", "/bc", "d", whole, sizeof("/a/bc/d")));
+	assert_string_equal(whole, "/a/bc/d");
+	assert_false(spill_small_file_path("/a", "/bc", "d", whole, sizeof("/a/bc/d") - 1));
+}
+
 TEST(with_all_descriptors_in_use_files_are_read_all_the_same)
 {
 	struct rlimit before;

@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "context_end.h"
+#include "fake_clock.h"
 
 static const struct spill_backend vendor = {.name = "one"}, other_vendor = {.name = "other"};
 static char contexts[2];
@@ -133,6 +134,29 @@ TEST(an_end_in_progress_is_not_forgotten)
 }
 
 /* A child has no contexts. */
+static void *hold_for_ever(void *hold)
+{
+	assert_true(spill_context_hold(hold, &vendor, 0, &contexts[0], spill_context_generation()));
+	return NULL;
+}
+
+/* The child lacks the thread that would release it. */
+TEST(a_child_waits_for_no_thread_of_its_parent)
+{
+	struct spill_context_hold hold;
+	pthread_t thread;
+	pthread_create(&thread, NULL, hold_for_ever, &hold);
+	pthread_join(thread, NULL);
+	spill_fork_lock_take(&spill_context_end_fork_lock);
+	spill_fork_lock_release(&spill_context_end_fork_lock, true);
+	fake_clock_use(0);
+	struct spill_context_end one = begin(0, &contexts[0]), all = begin(0, NULL);
+	assert_int_equal(fake_clock.sleeps, 0);
+	spill_clock_use(NULL);
+	spill_context_end_finish(&one, true);
+	spill_context_end_finish(&all, true);
+}
+
 TEST(a_child_knows_of_none)
 {
 	uint64_t before = spill_context_generation();

@@ -2,6 +2,8 @@
 #include "device_memory.h"
 
 #include "account.h"
+#include "memory_limit.h"
+#include "process.h"
 #include "fake_clock.h"
 #include "unit.h"
 
@@ -61,6 +63,29 @@ TEST(an_answer_tells_its_age)
 	fake_clock.ns += 12345678;
 	assert_int_equal(spill_device_seen(0).ago_us, 12345);
 	spill_clock_use(NULL);
+}
+
+/* The driver is asked for its size once it answers, and then no more. */
+TEST(a_limit_in_percent_is_of_the_device)
+{
+	static struct spill_policy policy;
+	spill_policy_default(&policy);
+	spill_process_use_policy(&policy);
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 300};
+	driver.asked = 0;
+	assert_int_equal(spill_device_limit(&backend, 5), 300);
+	assert_int_equal(driver.asked, 0);
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_PERCENT, 25000};
+	driver.result = 3;
+	driver.total = 0;
+	assert_true(spill_device_limit(&backend, 5) == SPILL_UNLIMITED);
+	driver.result = 0;
+	driver.total = 1000;
+	assert_int_equal(spill_device_limit(&backend, 5), 250);
+	driver.total = 2000;
+	assert_int_equal(spill_device_limit(&backend, 5), 250);
+	assert_int_equal(driver.asked, 2);
+	assert_int_equal(spill_device_limit(&backend, 6), 500);
 }
 
 TEST(an_answer_that_is_not_known_replaces_the_one_before)

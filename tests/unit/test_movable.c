@@ -436,6 +436,34 @@ TEST(off_and_on)
 	assert_int_equal(note_count, 0);
 }
 
+static bool wanted_by_a_rule(void)
+{
+	return spill_movable_wanted(&backend, 0, GIB, SPILL_SWITCH_ON);
+}
+
+TEST(a_rule_without_effect_is_told_why)
+{
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	assert_false(wanted_by_a_rule());
+	noted(1, "a rule has place = movable, and movable.enable is off");
+	spill_movable_reset();
+	policy.movable_enable = SPILL_SWITCH_AUTO;
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	assert_false(wanted_by_a_rule());
+	noted(2, "a rule has place = movable, and oom.chain has no demote");
+	spill_movable_reset();
+	spill_policy_default(&policy);
+	assert_true(wanted_by_a_rule());
+	spill_movable_reset();
+	vendor.can = SPILL_CAN_SPLIT | SPILL_CAN_HOST;
+	assert_false(wanted_by_a_rule());
+	noted(3, "a rule has place = movable, and this device or its driver cannot move memory");
+	/* Without a rule nobody has asked for it. */
+	spill_movable_reset();
+	assert_false(wanted(GIB));
+	assert_int_equal(note_count, 3);
+}
+
 /* -- the trial --------------------------------------------------------------------------------------------- */
 
 TEST(the_trial_is_made_once)

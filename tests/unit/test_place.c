@@ -252,6 +252,64 @@ TEST(managed_is_prefetched_only_below_and_only_if_it_fits)
 	}
 }
 
+static char advised[8]; /* a letter for each call */
+static struct spill_vendor_memory memory;
+static struct spill_backend with_advice;
+
+static int note_advice(char letter, uint64_t bytes, int device)
+{
+	assert_int_equal(bytes, 100 * MIB);
+	assert_int_equal(device, 0);
+	advised[strlen(advised)] = letter;
+	return FAKE_INVALID; /* a refused hint is no error */
+}
+
+static int prefers(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
+{
+	return note_advice(where == SPILL_LOCATION_HOST ? 'h' : 'd', bytes, device);
+}
+
+static int accessed(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
+{
+	return note_advice(where == SPILL_LOCATION_HOST ? 'H' : 'D', bytes, device);
+}
+
+static int read_mostly(uint64_t ptr, uint64_t bytes, int device)
+{
+	return note_advice('r', bytes, device);
+}
+
+TEST(managed_memory_gets_the_advice_of_the_policy)
+{
+	static const struct {
+		struct spill_managed_advice advice;
+		const char *calls;
+	} cases[] = {
+	    {{.preferred = SPILL_LOCATION_NONE}, ""},
+	    {{.preferred = SPILL_LOCATION_HOST}, "h"},
+	    {{.preferred = SPILL_LOCATION_DEVICE, .accessed_by_host = true}, "dH"},
+	    {{.preferred = SPILL_LOCATION_NONE, .accessed_by_device = true, .read_mostly = true}, "rD"},
+	};
+	const char *error = NULL;
+	with_advice = fake_vendor_backend;
+	memory = *fake_vendor_backend.memory;
+	memory.advise_preferred = prefers;
+	memory.advise_accessed_by = accessed;
+	memory.advise_read_mostly = read_mostly;
+	with_advice.memory = &memory;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spill_place_request wanted = want(100 * MIB, 0);
+		wanted.backend = &with_advice;
+		wanted.advice = cases[i].advice;
+		memset(advised, 0, sizeof(advised));
+		struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
+		assert_non_null(placement);
+		assert_string_equal(advised, cases[i].calls);
+		spill_placement_release(placement, false);
+	}
+	nothing_is_held();
+}
+
 /* 10,000 of 4 KiB: at most 64 MiB more than their bytes, and each its own aligned piece. */
 TEST(small_requests_share_chunks)
 {
