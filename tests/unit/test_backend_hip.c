@@ -42,8 +42,12 @@ static hipError_t get_device(int *device)
 	return hipSuccess;
 }
 
+static unsigned set_fails_at; /* counted down; 0: never */
+
 static hipError_t set_device(int device)
 {
+	if (set_fails_at && --set_fails_at == 0)
+		return hipErrorUnknown;
 	current_device = device;
 	return hipSuccess;
 }
@@ -220,6 +224,11 @@ TEST(memory_is_made_while_its_device_is_current)
 	assert_int_equal(spill_backend_hip.physical->create(3, false, UNIT, &handle), 0);
 	assert_int_equal(device_of_create, 3);
 	assert_int_equal(current_device, 0);
+	/* An error of earlier work, which the call back to the program's device returns. */
+	set_fails_at = 2;
+	assert_int_equal(spill_backend_hip.physical->create(3, false, UNIT, &handle), 0);
+	assert_int_equal(current_device, 0);
+	assert_int_equal(set_fails_at, 0);
 }
 
 /* Each trial below is of a device of its own, because a verdict is for good. */

@@ -185,6 +185,11 @@ TEST(a_path_that_does_not_fit_is_none)
 	assert_true(spill_small_file_path("/a", "/bc", "d", whole, sizeof("/a/bc/d")));
 	assert_string_equal(whole, "/a/bc/d");
 	assert_false(spill_small_file_path("/a", "/bc", "d", whole, sizeof("/a/bc/d") - 1));
+	assert_false(
+	    spill_small_file_read_in("/proc", "/self", "comm", whole, sizeof("/proc/self/comm") - 1));
+	assert_int_equal(errno, ENAMETOOLONG);
+	assert_true(spill_small_file_read_in("/proc", "/self", "comm", whole, sizeof("/proc/self/comm")));
+	assert_string_equal(whole, "test_config_fil");
 }
 
 TEST(with_all_descriptors_in_use_files_are_read_all_the_same)

@@ -558,6 +558,46 @@ TEST(an_allocation_gets_back_what_it_lost)
 	end(of);
 }
 
+/* What came in its place has to leave only where there is no room otherwise. */
+TEST(what_fits_exactly_makes_nobody_leave)
+{
+	struct spill_chunked *left = make(CHUNK, CHUNK), *came = make(CHUNK, CHUNK);
+	spill_chunked_enlist(left);
+	spill_chunked_enlist(came);
+	assert_true(change_sides(left, (unsigned[]){0}, 1, NULL));
+	came->chunks[0].displaced = true;
+	fake_vendor.device_free = CHUNK;
+	restore();
+	sides_are(left, "d");
+	sides_are(came, "d");
+	left->chunks[0].displaced = false;
+	assert_true(change_sides(left, (unsigned[]){0}, 1, NULL));
+	fake_vendor.device_free = CHUNK - 1;
+	restore();
+	sides_are(left, "d");
+	sides_are(came, "h");
+	end_beside(came);
+	on_host(left);
+	end(left);
+}
+
+/* No other chunk leaves memory of its size. An allocation that is one chunk is of its own size. */
+TEST(an_odd_chunk_of_several_stays)
+{
+	struct spill_chunked *several = make(CHUNK + FAKE_SMALL_UNIT, CHUNK),
+	                     *one = make(2 * FAKE_SMALL_UNIT, CHUNK);
+	spill_chunked_enlist(several);
+	spill_chunked_enlist(one);
+	assert_true(change_sides(several, (unsigned[]){0, 1}, 2, NULL));
+	assert_true(change_sides(one, (unsigned[]){0}, 1, NULL));
+	restore();
+	sides_are(several, "dh");
+	sides_are(one, "d");
+	end_beside(one);
+	on_host(several);
+	end(several);
+}
+
 static bool has_a_chance(uint64_t wait_us)
 {
 	spill_mover_lock();

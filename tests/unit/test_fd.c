@@ -1,10 +1,16 @@
 /* Words about errors of the system, and descriptors that leave the program's numbers alone. */
+#define CHILD_SECONDS 60
 #include "childtest.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -55,8 +61,11 @@ CHILD_TEST(out_of_the_way_where_no_number_is_left)
 	CHECK(spill_fd_out_of_the_way(last) == last);
 	CHECK(fcntl(last, F_GETFD) >= 0);
 	errno = 0;
-	CHECK(spill_fd_out_of_the_way(STDIN_FILENO) == -1);
+	CHECK(spill_fd_out_of_the_way(STDERR_FILENO) == -1);
 	CHECK(errno == EMFILE);
+	CHECK(fcntl(STDERR_FILENO, F_GETFD) == -1);
+	CHECK(dup2(last, STDERR_FILENO) == STDERR_FILENO);
+	CHECK(spill_fd_out_of_the_way(STDIN_FILENO) == -1);
 	CHECK(fcntl(STDIN_FILENO, F_GETFD) == -1);
 	CHECK(dup2(last, STDIN_FILENO) == STDIN_FILENO);
 	for (fd = STDERR_FILENO + 1; fd <= last; fd++)
@@ -77,6 +86,105 @@ TEST(an_errand_shares_memory_and_no_descriptors)
 	bool done = false;
 	assert_true(spill_fd_elsewhere(set_and_close, &done));
 	assert_true(done);
+	assert_int_equal(waitpid(-1, NULL, __WALL), -1); /* no child is left */
+	assert_int_equal(errno, ECHILD);
 	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
 	assert_true(fcntl(STDOUT_FILENO, F_GETFD) >= 0);
+}
+
+/* A read may give less than it could. */
+TEST(a_file_is_read_to_its_end)
+{
+	char text[8] = "........";
+	int ends[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(write(ends[0], "ab", 2) + write(ends[0], "cde", 3) + write(ends[0], "fg", 2), 7);
+	assert_int_equal(spill_fd_read(ends[1], text, 5), 5);
+	assert_memory_equal(text, "abcde...", 8);
+	assert_int_equal(write(ends[0], "hijklm", 6), 6);
+	assert_int_equal(spill_fd_read(ends[1], text, 4), 4); /* and no more, whatever there is */
+	assert_memory_equal(text, "fghie...", 8);
+	assert_int_equal(write(ends[0], "no", 2), 2);
+	close(ends[0]);
+	assert_int_equal(spill_fd_read(ends[1], text, 8), 2);
+	assert_memory_equal(text, "nohie...", 8);
+	close(ends[1]);
+	assert_int_equal(spill_fd_read(ends[1], text, 8), -1);
+	assert_int_equal(errno, EBADF);
+}
+
+static bool can_be_cancelled(void)
+{
+	int state, ours;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_setcancelstate(state, &ours);
+	return state == PTHREAD_CANCEL_ENABLE;
+}
+
+static bool is_pending(int signal)
+{
+	sigset_t pending;
+	sigpending(&pending);
+	return sigismember(&pending, signal);
+}
+
+/* The write would end the process. */
+static void write_to_nobody(void)
+{
+	int ends[2];
+	CHECK(pipe(ends) == 0);
+	close(ends[0]);
+	CHECK(write(ends[1], "x", 1) == -1 && errno == EPIPE);
+	close(ends[1]);
+}
+
+CHILD_TEST(a_guarded_write_has_no_effect_on_its_thread)
+{
+	struct spill_signal_guard guard, inner;
+	signal(SIGPIPE, SIG_DFL);
+	errno = EEXIST;
+	spill_signal_guard_enter(&guard);
+	CHECK(!can_be_cancelled());
+	spill_signal_guard_enter(&inner);
+	write_to_nobody();
+	CHECK(is_pending(SIGPIPE));
+	spill_signal_guard_leave(&inner);
+	CHECK(!is_pending(SIGPIPE) && !can_be_cancelled());
+	write_to_nobody();
+	errno = EINTR; /* of a later call of ours */
+	spill_signal_guard_leave(&guard);
+	CHECK(!is_pending(SIGPIPE) && can_be_cancelled());
+	CHECK(errno == EEXIST);
+}
+
+CHILD_TEST(a_guarded_write_to_a_file_that_is_too_long)
+{
+	const struct rlimit one = {1, 1};
+	struct spill_signal_guard guard;
+	int file = memfd_create("file", MFD_CLOEXEC);
+	signal(SIGXFSZ, SIG_DFL);
+	CHECK(file >= 0 && write(file, "x", 1) == 1 && setrlimit(RLIMIT_FSIZE, &one) == 0);
+	spill_signal_guard_enter(&guard);
+	CHECK(write(file, "y", 1) == -1 && errno == EFBIG);
+	spill_signal_guard_leave(&guard);
+	CHECK(!is_pending(SIGXFSZ));
+	close(file);
+}
+
+/* It waits for the program to let it in. */
+CHILD_TEST(a_signal_that_was_pending_stays_so)
+{
+	struct spill_signal_guard guard;
+	sigset_t pipes, before;
+	sigemptyset(&pipes);
+	sigaddset(&pipes, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipes, &before);
+	pthread_kill(pthread_self(), SIGPIPE);
+	spill_signal_guard_enter(&guard);
+	write_to_nobody();
+	spill_signal_guard_leave(&guard);
+	CHECK(is_pending(SIGPIPE));
+	int taken;
+	CHECK(sigwait(&pipes, &taken) == 0 && taken == SIGPIPE);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

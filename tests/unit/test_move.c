@@ -22,6 +22,7 @@
 
 #define CHUNK (4 * FAKE_SMALL_UNIT)
 #define PEER 3
+#define USER 5 /* of memory that the program maps itself */
 
 enum { CHUNKS = 6 }; /* the last one is a granule */
 
@@ -187,7 +188,7 @@ TEST(chunks_go_and_come_back)
 	end(of);
 }
 
-/* Its own device is one like any other, and so are those to which peers give access. */
+/* Its own device is one like any other, and so are those to which peers or the program give access. */
 TEST(memory_of_another_device_is_that_ones_afterwards)
 {
 	const char *error = NULL;
@@ -200,6 +201,8 @@ TEST(memory_of_another_device_is_that_ones_afterwards)
 	                                                     .user = {PEER, &notes},
 	                                                     .generation = UINT64_MAX}));
 	fake_vendor_backend.vmm->allow(of->base.ptr, of->range, PEER);
+	of->users = 1u << 1 | 1u << USER;
+	fake_vendor_backend.vmm->allow(of->base.ptr, of->range, USER);
 	memset(fake_vendor_bytes(of->base.ptr, 1), 7, CHUNK);
 	fake_vendor_backend.physical->create(1, true, CHUNK, &move.handle);
 	spill_account_physical_add(CHUNK);
@@ -209,6 +212,7 @@ TEST(memory_of_another_device_is_that_ones_afterwards)
 	assert_null(fake_vendor_bytes(of->base.ptr, 0));
 	assert_non_null(fake_vendor_bytes(of->base.ptr, 1));
 	assert_ptr_equal(fake_vendor_bytes(of->base.ptr, 1), fake_vendor_bytes(of->base.ptr, PEER));
+	assert_ptr_equal(fake_vendor_bytes(of->base.ptr, 1), fake_vendor_bytes(of->base.ptr, USER));
 	assert_int_equal(fake_vendor_bytes(of->base.ptr, 1)[CHUNK - 1], 7);
 	spill_account_device_return(1, CHUNK);
 	fake_vendor_backend.physical->release(move.handle);

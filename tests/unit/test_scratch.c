@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "fake_libc.h"
+#include "fd.h"
 #include "scratch.h"
 
 #define MANY 50 /* more than are lent without a system call */
@@ -51,6 +52,19 @@ TEST(what_had_to_be_mapped_is_unmapped)
 	assert_int_equal(mincore(room[MANY - 1], SPILL_SCRATCH, pages), 0);
 	give_back(room);
 	assert_int_equal(mincore(room[MANY - 1], SPILL_SCRATCH, pages), -1); /* nothing is mapped there */
+}
+
+static void nothing(void *data)
+{
+}
+
+/* Its stack is such room. */
+TEST(an_errand_keeps_none)
+{
+	fake_libc_reset();
+	for (int i = 0; i < MANY; i++)
+		assert_true(spill_fd_elsewhere(nothing, NULL));
+	assert_int_equal(fake_libc[FAKE_mmap64].calls, 0);
 }
 
 TEST(none_is_no_harm)
