@@ -11,6 +11,7 @@
 #include "account.h"
 #include "captures.h"
 #include "contexts.h"
+#include "ended.h"
 #include "exchange.h"
 #include "fake_libc.h"
 #include "fake_vendor.h"
@@ -371,6 +372,60 @@ static void end_beside(struct spill_chunked *of)
 	spill_mover_unlock();
 	spill_ledger_end(spill_ledger_take(of->base.ptr));
 	spill_placement_release(&of->base, false);
+}
+
+/* As if the demotions were over before the first promotion: an allocation's line tells what it holds behind it. */
+TEST(the_log_tells_each_way_for_itself)
+{
+	struct spill_chunked *of = make(3 * CHUNK, CHUNK), *beside = make(2 * CHUNK, CHUNK);
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0};
+	uint64_t host[3], device[3];
+	unsigned count = 0;
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	assert_true(change_sides(beside, (unsigned[]){0, 1}, 2, NULL));
+	unsigned before = read_lines(in_folder("log")).count;
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, of, 0) && spill_exchange_add(&exchange, of, 1) &&
+	            spill_exchange_add(&exchange, of, 2) && spill_exchange_add(&exchange, beside, 0) &&
+	            spill_exchange_add(&exchange, beside, 1));
+	assert_int_equal(exchange.comes.bytes, 3 * CHUNK);
+	assert_int_equal(exchange.goes.bytes, 2 * CHUNK);
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	struct lines lines = read_lines(in_folder("log"));
+	for (unsigned i = before; i < lines.count && count < 3; i++)
+		if (!strcmp(text_of(lines.at[i], "kind"), "move")) {
+			host[count] = number_of(lines.at[i], "host_bytes");
+			device[count++] = number_of(lines.at[i], "device_bytes");
+		}
+	assert_int_equal(count, 3);
+	assert_true(host[0] == 3 * CHUNK && device[0] == 0);
+	for (unsigned i = 1; i < 3; i++)
+		assert_true(host[i] + device[i] == 3 * CHUNK ? host[i] == 2 * CHUNK : device[i] == 2 * CHUNK);
+	end_beside(beside);
+	on_host(of);
+	end(of);
+	reported();
+}
+
+/* That of the memory, or any of the device if that one has ended. */
+TEST(copies_are_made_in_a_context_that_lives)
+{
+	static int first, second;
+	struct spill_chunked *of = make(CHUNK, CHUNK);
+	spill_contexts_made(&fake_vendor_backend, 0, &first);
+	spill_contexts_made(&fake_vendor_backend, 0, &second);
+	of->base.context = &second;
+	spill_move_reset();
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	assert_ptr_equal(fake_vendor.copier_context, &second);
+	spill_contexts_ended(ENDED(&fake_vendor_backend, 0, &second));
+	spill_move_context_ended(ENDED(&fake_vendor_backend, 0, &second));
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	assert_true(fake_vendor.copier_context == &first || fake_vendor.copier_context == &context);
+	spill_contexts_ended(ENDED(&fake_vendor_backend, 0, &first));
+	on_host(of);
+	end(of);
 }
 
 /* On a full device the driver takes long to make memory again that was just released (docs/measurements.md). */
