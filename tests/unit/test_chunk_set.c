@@ -23,13 +23,22 @@ static int create_as(const void *wanted, uint64_t bytes, uint64_t *handle)
 	return fake_vendor_backend.physical->create(0, false, bytes, handle);
 }
 
+static unsigned made_shareable;
+
+static int create_shareable(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+{
+	made_shareable++;
+	return fake_vendor_backend.physical->create(device, on_host, bytes, handle);
+}
+
 static int setup(void **state)
 {
 	backend = fake_vendor_backend;
 	physical = *backend.physical;
 	physical.create_as = create_as;
 	backend.physical = &physical;
-	made_as_wanted = 0;
+	physical.create_shareable = create_shareable;
+	made_as_wanted = made_shareable = 0;
 	spill_policy_default(&policy);
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
@@ -114,6 +123,21 @@ TEST(all_chunks_are_mapped_in_order)
 	unmap(set, range);
 	assert_true(set->base.ptr == 0 && set->users == 0);
 	end(set);
+}
+
+/* The program exports memory that it asked for as such. What it only allocates we hand on, where that is possible. */
+TEST(a_set_is_made_as_the_program_asks)
+{
+	struct spill_chunked *set = make_set();
+	assert_int_equal(made_shareable, 0);
+	end(set);
+	struct spill_chunked *plain = make(&spill_place_movable, NULL);
+	assert_int_equal(made_shareable, 3);
+	end(plain);
+	physical.create_shareable = NULL;
+	plain = make(&spill_place_movable, NULL);
+	assert_int_equal(made_shareable, 3);
+	end(plain);
 }
 
 TEST(a_part_is_not_mapped)

@@ -119,6 +119,22 @@ TEST(an_end_waits_for_those_who_hold_the_context)
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], spill_context_generation()));
 }
 
+/* A thread that is stopped within its call does not hang the program. */
+TEST(an_end_waits_for_a_hold_for_seconds)
+{
+	struct spill_context_hold hold;
+	int cancel;
+	assert_true(spill_context_hold(&hold, &vendor, 0, &contexts[0], spill_context_generation()));
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	assert_int_equal(cancel, PTHREAD_CANCEL_DISABLE); /* the vendor's call may be a cancellation point */
+	fake_clock_use(0);
+	struct spill_context_end end = begin(0, &contexts[0]);
+	assert_in_range(fake_clock.slept_ns, 5000000000, 5001000000);
+	spill_clock_use(NULL);
+	spill_context_end_finish(&end, true);
+	spill_context_release(&hold);
+}
+
 /* However many come and go meanwhile. */
 TEST(an_end_in_progress_is_not_forgotten)
 {

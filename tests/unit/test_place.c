@@ -77,6 +77,8 @@ TEST(split_takes_the_room_and_puts_the_rest_on_host)
 	assert_int_equal(spill_account_device_held(0), 100 * MIB);
 	assert_int_equal(spill_account_host_held(), 200 * MIB);
 	assert_int_equal(spill_account_physical_held(), 200 * MIB);
+	assert_non_null(fake_vendor_bytes(placement->ptr, 0)); /* its device has access to both */
+	assert_non_null(fake_vendor_bytes(placement->ptr + 300 * MIB - 1, 0));
 	spill_placement_release(placement, false);
 	nothing_is_held();
 }

@@ -401,6 +401,8 @@ TEST(as_many_as_are_known_are_waited_for)
 	assert_true(wait_ms(50));
 	assert_in_range(fake_clock.ns, more[SPILL_CONTEXTS - 4].idle_at,
 	                more[SPILL_CONTEXTS - 4].idle_at + MS);
+	assert_true(synchronize_ms(50));
+	assert_int_equal(more[SPILL_CONTEXTS - 4].synchronized, 1);
 }
 
 TEST(too_many_cannot_be_waited_for)
