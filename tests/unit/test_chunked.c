@@ -7,6 +7,7 @@
 #include "unit.h"
 #include "account.h"
 #include "captures.h"
+#include "fake_clock.h"
 #include "fake_vendor.h"
 #include "forgotten.h"
 #include "chunk_map.h"
@@ -436,6 +437,63 @@ TEST(what_is_listed_is_told_to_launches)
 	assert_int_equal(told_on_host(made), -1);
 	spill_placement_release(&made->base, false);
 	assert_int_equal(spill_chunked_on_host(), 0);
+}
+
+static unsigned changes;
+
+static void count_change(void)
+{
+	changes++;
+}
+
+/* Each change once; the observer sees the sums behind it, and those of unknown devices are no other's. */
+TEST(changes_of_movable_bytes_are_told)
+{
+	static const int devices[] = {0, SPILL_DEVICES - 1, -1};
+	for (unsigned i = 0; i < 3; i++) {
+		struct spill_chunked *made = make(3 * CHUNK);
+		int other = i ? 0 : 1;
+		made->base.device = devices[i];
+		changes = 0;
+		spill_chunked_observe(count_change);
+		move(made, 1);
+		assert_int_equal(changes, 0); /* not listed */
+		spill_chunked_enlist(made);
+		assert_int_equal(changes, 1);
+		assert_int_equal(spill_chunked_on_device(devices[i]), 2 * CHUNK);
+		assert_int_equal(spill_chunked_on_device(other), 0);
+		move(made, 1);
+		assert_int_equal(changes, 2);
+		assert_int_equal(spill_chunked_on_device(devices[i]), 3 * CHUNK);
+		spill_chunked_delist(made);
+		assert_int_equal(changes, 3);
+		assert_int_equal(spill_chunked_on_device(devices[i]), 0);
+		spill_chunked_delist(made);
+		spill_chunked_observe(NULL);
+		spill_chunked_enlist(made);
+		assert_int_equal(changes, 3);
+		spill_chunked_delist(made);
+		made->base.device = 0;
+		spill_placement_release(&made->base, false);
+	}
+	nothing_is_held();
+}
+
+TEST(exchanges_follow_until_a_time)
+{
+	fake_clock_use(100);
+	assert_false(spill_chunked_is_held());
+	spill_chunked_hold(200);
+	assert_true(spill_chunked_is_held());
+	fake_clock.ns = 199;
+	assert_true(spill_chunked_is_held());
+	fake_clock.ns = 200;
+	assert_false(spill_chunked_is_held());
+	spill_chunked_hold(300);
+	assert_true(spill_chunked_is_held());
+	spill_chunked_hold(0);
+	assert_false(spill_chunked_is_held());
+	spill_clock_use(NULL);
 }
 
 /* A buffer of the program reaches from one set into the next, which it mapped beside it. */

@@ -138,6 +138,25 @@ TEST(an_entry_that_is_put_back_was_not_freed)
 	assert_int_equal(totals.live.device, 100);
 }
 
+/* Far fewer than there is room for: each has its sum, wherever the others are. */
+TEST(every_site_has_its_own_sum)
+{
+	enum { SITES = 100 };
+	struct spill_record_sum record;
+	unsigned taken = 0;
+	const char *callers[SITES];
+	for (unsigned i = 0; i < SITES; i++)
+		callers[i] = (const char *)(uintptr_t)(1 + roll_any() % (1ull << 46));
+	for (uint64_t i = 0; i < 2 * SITES; i++) {
+		struct spill_allocation allocation = summed((i + 1) << 12, 8);
+		allocation.caller = callers[i % SITES];
+		assert_int_not_equal(add(allocation), 0);
+	}
+	for (; spill_site_sums_take(&record); taken++)
+		assert_int_equal(record.allocs.count, 2);
+	assert_int_equal(taken, SITES);
+}
+
 /* Generated code: sites that still hold memory keep their place; others have lines. */
 TEST(more_sites_than_there_is_room_for)
 {
@@ -164,6 +183,8 @@ TEST(more_sites_than_there_is_room_for)
 		again += add(allocation) != 0;
 		end(0x1000);
 		assert_true(spill_site_sums_take(&record));
+		assert_ptr_equal(record.caller, &names[i]);
+		assert_int_equal(record.peak, 8);
 	}
 	assert_int_equal(again, 4000);
 }
