@@ -29,6 +29,21 @@ TEST(what_was_made_before_ends_and_what_is_made_after_lives)
 	spill_context_end_finish(&end, true);
 }
 
+/* Each free asks. */
+TEST(while_nothing_ends_a_question_takes_no_lock)
+{
+	uint64_t made = spill_context_generation();
+	struct spill_context_end end = begin(0, &contexts[0]);
+	unsigned taken = locks_taken();
+	assert_true(spill_context_ending(&vendor, 0, &contexts[0], made));
+	assert_int_not_equal(locks_taken(), taken);
+	spill_context_end_finish(&end, false);
+	taken = locks_taken();
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], made));
+	assert_false(spill_context_dead(&vendor, 0, &contexts[0], spill_context_generation()));
+	assert_int_equal(locks_taken(), taken);
+}
+
 TEST(another_context_or_vendor_is_not_covered)
 {
 	uint64_t before = spill_context_generation();

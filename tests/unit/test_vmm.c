@@ -221,6 +221,21 @@ TEST(a_value_that_comes_back_is_other_memory)
 	nothing_is_held();
 }
 
+/* The same where we did not see the release. */
+TEST(a_value_that_comes_back_unseen_is_other_memory)
+{
+	uint64_t again, old = made(4 * MIB);
+	good(program_map(at, 4 * MIB, old));
+	assert_int_equal(fake_vendor_backend.physical->release(old), 0);
+	fake_vendor.next_handle = old;
+	again = made(8 * MIB);
+	assert_int_equal(again, old);
+	good(program_release(again));
+	assert_int_equal(spill_account_device_held(0), 4 * MIB);
+	good(program_unmap(at, 4 * MIB));
+	nothing_is_held();
+}
+
 /* Ended by calls that we did not see: what takes their value or addresses ends them. */
 TEST(what_ended_unseen_is_forgotten)
 {
