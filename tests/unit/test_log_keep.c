@@ -50,12 +50,15 @@ static bool there(const char *name)
 	return lstat(in_folder(name), &now) == 0;
 }
 
-/* So many seconds old: no two the same. */
+/* So many seconds older than the first one: no two the same, however long it takes to make them. */
 static void age(const char *name, unsigned seconds)
 {
+	static struct timespec first;
 	struct timespec now[2];
 
-	clock_gettime(CLOCK_REALTIME, &now[0]);
+	if (!first.tv_sec)
+		clock_gettime(CLOCK_REALTIME, &first);
+	now[0] = first;
 	now[0].tv_sec -= seconds;
 	now[1] = now[0];
 	assert_int_equal(utimensat(AT_FDCWD, in_folder(name), now, AT_SYMLINK_NOFOLLOW), 0);
