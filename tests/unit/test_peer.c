@@ -15,6 +15,7 @@
 #include "fake_vendor.h"
 #include "fake_libc.h"
 #include "ledger.h"
+#include "note.h"
 #include "peer.h"
 #include "shared_chunks.h"
 #include "registry.h"
@@ -55,10 +56,20 @@ static bool context_device(void *context, int *device)
 
 static const struct spill_vendor_contexts contexts = {.device = context_device};
 
+static int allow_result;
+static unsigned notes;
+
+/* In place of note.c. */
+void spill_note(const char *code, const char *text)
+{
+	assert_string_equal(code, "peer");
+	notes++;
+}
+
 static int allow(uint64_t va, uint64_t bytes, int device)
 {
 	grants[granted++] = (struct grant){va, bytes, device};
-	return 0;
+	return allow_result;
 }
 
 static int wait(int device, void *context)
@@ -150,6 +161,22 @@ static bool has(const struct spill_placement *placement, uint64_t bytes, int dev
 		if (grants[i].va == placement->ptr && grants[i].bytes == bytes && grants[i].device == device)
 			return true;
 	return false;
+}
+
+/* The value is invalid where the range was freed meanwhile, which does no harm. */
+TEST(an_access_that_fails_is_told)
+{
+	allow_result = backend.invalid_value;
+	spill_peer_grant(&backend, 5 * MIB, MIB, 2);
+	assert_int_equal(notes, 0);
+	allow_result = backend.invalid_value + 1;
+	spill_peer_grant(&backend, 5 * MIB, MIB, 2);
+	assert_int_equal(notes, 1);
+	allow_result = 0;
+	spill_peer_grant(&backend, 5 * MIB, MIB, 2);
+	assert_int_equal(notes, 1);
+	assert_int_equal(granted, 3);
+	assert_true(grants[2].va == 5 * MIB && grants[2].bytes == MIB && grants[2].device == 2);
 }
 
 TEST(what_is_there_is_granted_at_once)
