@@ -278,8 +278,10 @@ static void describe(const void *properties, struct spill_physical *physical)
 {
 	struct fake_properties asked;
 	memcpy(&asked, properties, sizeof(asked));
-	*physical = (struct spill_physical){
-	    .where = asked.where, .device = asked.device, .device_only = asked.device_only};
+	*physical = (struct spill_physical){.where = asked.where,
+	                                    .device = asked.device,
+	                                    .device_only = asked.device_only,
+	                                    .exportable = asked.exportable};
 	memcpy(physical->asked, properties, sizeof(physical->asked));
 }
 
@@ -315,6 +317,14 @@ int fake_vendor_create(uint64_t *handle, uint64_t bytes, const struct fake_prope
 static int create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
 	struct fake_properties properties = {on_host ? SPILL_LOCATION_HOST : SPILL_LOCATION_DEVICE, device};
+	return make(handle, bytes, &properties);
+}
+
+static int create_shareable(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+{
+	struct fake_properties properties = {.where = on_host ? SPILL_LOCATION_HOST : SPILL_LOCATION_DEVICE,
+	                                     .device = device,
+	                                     .exportable = true};
 	return make(handle, bytes, &properties);
 }
 
@@ -717,7 +727,7 @@ const struct spill_backend fake_vendor_backend = {
     .physical = &(const struct spill_vendor_physical){.describe = describe,
                                                       .granularity = granularity,
                                                       .create = create,
-                                                      .create_shareable = create,
+                                                      .create_shareable = create_shareable,
                                                       .release = release,
                                                       .shareable = shareable,
                                                       .retain = retain_at,

@@ -26,7 +26,7 @@ struct fake_pool {
 struct fake_properties {
 	int where; /* enum spill_location */
 	int device;
-	bool device_only;
+	bool device_only, exportable;
 	unsigned char pad[SPILL_PROPERTIES_BYTES - 12];
 };
 

@@ -25,7 +25,7 @@
 #define MIB (1ull << 20)
 #define FAILED 7
 
-static const struct fake_properties on_device = {SPILL_LOCATION_DEVICE, 0, false, {1, 2, 3}};
+static const struct fake_properties on_device = {SPILL_LOCATION_DEVICE, 0, .pad = {1, 2, 3}};
 static const struct fake_properties on_host = {SPILL_LOCATION_HOST, 0};
 static const uint64_t at = 1ull << 40;
 
@@ -288,6 +288,27 @@ TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 	assert_false(spill_vmm_spilled_at(at, &range));
 	good(program_unmap(at, 8 * MIB));
 	good(program_release(handle));
+	nothing_is_held();
+}
+
+/* Only memory that the program may export gets what an export needs, on the host as on the device. */
+TEST(what_may_be_exported_may_be_on_host_too)
+{
+	const struct fake_properties exported = {SPILL_LOCATION_DEVICE, .exportable = true};
+	struct fake_properties seen;
+	uint64_t first = made(60 * MIB), plain = made(8 * MIB), handle;
+	good(program_create(&handle, 8 * MIB, &exported));
+	assert_int_equal(fake_vendor.host, 16 * MIB);
+	/* As the driver sees them. */
+	good(fake_vendor_properties(&seen, handle));
+	assert_int_equal(seen.where, SPILL_LOCATION_HOST);
+	assert_true(seen.exportable);
+	good(fake_vendor_properties(&seen, plain));
+	assert_int_equal(seen.where, SPILL_LOCATION_HOST);
+	assert_false(seen.exportable);
+	good(program_release(handle));
+	good(program_release(plain));
+	good(program_release(first));
 	nothing_is_held();
 }
 
