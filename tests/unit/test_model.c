@@ -301,6 +301,49 @@ TEST(what_is_replaced_is_gone)
 	assert_int_equal(cli_model_held(&model, 0), 30 * MIB);
 }
 
+/* As reserve_keeper.c, before anything can move: exactly the reserve may stay, and not a byte less. */
+TEST(what_would_take_the_reserve_waits)
+{
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 6 * MIB};
+	setting.cards[0].other = 54 * MIB;
+	assert_true(cli_model_leaves_reserve(&model, 0, 10 * MIB)); /* nothing has spilled yet */
+	model.devices[0].begun = true;
+	assert_true(cli_model_leaves_reserve(&model, 0, 4 * MIB));
+	assert_false(cli_model_leaves_reserve(&model, 0, 4 * MIB + 1));
+	/* All that is free takes the reserve. The driver itself refuses a byte more. */
+	assert_false(cli_model_leaves_reserve(&model, 0, 10 * MIB));
+	assert_true(cli_model_leaves_reserve(&model, 0, 10 * MIB + 1));
+	/* A small one may take a whole block. */
+	setting.cards[0].other = 56 * MIB;
+	assert_true(cli_model_leaves_reserve(&model, 0, 1));
+	setting.cards[0].other++;
+	assert_false(cli_model_leaves_reserve(&model, 0, 1));
+	/* At most an eighth of the device. */
+	policy.device_reserve.value = 32 * MIB;
+	setting.cards[0].other = 50 * MIB;
+	assert_true(cli_model_leaves_reserve(&model, 0, 6 * MIB));
+	assert_false(cli_model_leaves_reserve(&model, 0, 6 * MIB + 1));
+}
+
+/* A half of the reserve is enough where memory can move, and what it lacks is demoted. */
+TEST(a_reserve_is_half_of_it_where_memory_moves)
+{
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 8 * MIB};
+	assert_int_equal(ask(0, 40 * MIB).place, SPILL_PLACE_MOVABLE);
+	model.devices[0].begun = true;
+	setting.cards[0].other = 14 * MIB;
+	assert_true(cli_model_leaves_reserve(&model, 0, 6 * MIB));
+	assert_int_equal(model.devices[0].away, 0);
+	assert_true(cli_model_leaves_reserve(&model, 0, 6 * MIB + 1));
+	assert_true(model.devices[0].away > 0);
+	/* A half of a byte is none: all that is free can be taken. */
+	policy.device_reserve.value = 1;
+	setting.cards[0].other += cli_model_free_on(&model, 0) - 6 * MIB;
+	uint64_t away = model.devices[0].away;
+	assert_true(cli_model_leaves_reserve(&model, 0, 6 * MIB));
+	assert_int_equal(model.devices[0].away, away);
+}
+
 /* A damaged log can ask for no bytes. No block is made for these, which nothing would give back. */
 TEST(no_bytes_hold_nothing)
 {
