@@ -394,6 +394,20 @@ CHILD_TEST(a_parameter_reaches_as_far_as_lately)
 	CHECK(launch(3, (void *[]){both}, NULL) && told.count == 15 + 6 && told.sure == 15 + 6);
 }
 
+/* Each parameter reaches as far as it did, not only the first that is cut short. */
+CHILD_TEST(each_parameter_reaches_as_far_as_lately)
+{
+	uint64_t both[2] = {BASE, BASE + 8 * CHUNK};
+	allocation(0, 32, 0);
+	sizes[3][0] = 16;
+	CHECK(uses(BASE + 14 * CHUNK) && uses(BASE + 6 * CHUNK));
+	CHECK(launch(3, (void *[]){both}, NULL) == 0x3f3f && told.sure == 12);
+	uint32_t usual = grid;
+	CHECK(uses(BASE + 11 * CHUNK) && uses(BASE + 3 * CHUNK));
+	grid = usual;
+	CHECK(launch(3, (void *[]){both}, NULL) == 0x3f3f && told.sure == 6);
+}
+
 /* The first launches of all know of no begins yet, and are taken to reach to the end: not for ever. */
 CHILD_TEST(what_reached_too_far_is_forgotten)
 {

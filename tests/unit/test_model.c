@@ -6,6 +6,7 @@
 #define TEARDOWN tear_down
 #include "unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
@@ -342,6 +343,63 @@ TEST(a_reserve_is_half_of_it_where_memory_moves)
 	uint64_t away = model.devices[0].away;
 	assert_true(cli_model_leaves_reserve(&model, 0, 6 * MIB));
 	assert_int_equal(model.devices[0].away, away);
+}
+
+/* A block is used as long as a request fits exactly, and is one again when all of it is free. */
+TEST(a_shared_block_is_used_up)
+{
+	struct cli_shared shared = {0};
+
+	assert_int_equal(cli_shared_find(&shared, MIB), 0);
+	assert_false(cli_shared_is_made(&shared, 0));
+	cli_shared_take(&shared, 0, MIB, 2 * MIB);
+	assert_int_equal(cli_shared_find(&shared, MIB + 1), 1);
+	assert_int_equal(cli_shared_find(&shared, MIB), 0);
+	cli_shared_take(&shared, 0, MIB, 2 * MIB);
+	assert_int_equal(cli_shared_find(&shared, 1), 1);
+	assert_int_equal(shared.made, 1);
+	cli_shared_give(&shared, 0, MIB, 2 * MIB, 1);
+	assert_int_equal(shared.empty, 0);
+	cli_shared_give(&shared, 0, MIB, 2 * MIB, 1);
+	assert_int_equal(shared.empty, 1);
+	assert_int_equal(cli_shared_trim(&shared, 2 * MIB), 1);
+	assert_int_equal(shared.made + shared.empty, 0);
+	free(shared.left);
+}
+
+TEST(growth_is_that_of_the_site_that_asks)
+{
+	policy.movable_enable = SPILL_SWITCH_ON;
+	setting.cards[0].total = 256 * MIB;
+	assert_int_equal(ask(0, 40 * MIB).place, SPILL_PLACE_MOVABLE);
+	assert_int_equal(ask(1, 50 * MIB).place, SPILL_PLACE_MOVABLE);
+	assert_true(spill_growth_would(&model.growth, 1, 0, 60 * MIB));
+	assert_false(spill_growth_would(&model.growth, 1, 0, 50 * MIB));
+}
+
+/* What may move keeps within the limit, too, to the byte. */
+TEST(a_limit_holds_for_what_moves)
+{
+	policy.movable_enable = SPILL_SWITCH_ON;
+	setting.cards[0].total = 256 * MIB;
+	setting.cards[0].limit = 100 * MIB;
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 0}; /* so that nothing makes way */
+	assert_int_equal(ask(0, 60 * MIB).place, SPILL_PLACE_MOVABLE);
+	assert_false(ask(1, 42 * MIB).served);
+	assert_int_equal(ask(2, 40 * MIB).place, SPILL_PLACE_MOVABLE);
+	assert_int_equal(cli_model_held(&model, 0), 100 * MIB);
+	assert_false(ask(3, 2 * MIB).served);
+}
+
+/* Host memory that the program itself asks for is taken from what the host has. */
+TEST(host_memory_of_the_program_counts)
+{
+	struct cli_ask own = {.bytes = 5 * MIB, .memory = CLI_MEMORY_HOST};
+
+	assert_int_equal(cli_model_take(&model, &own).place, SPILL_PLACE_HOST);
+	assert_int_equal(model.host, 5 * MIB);
+	give(0);
+	assert_int_equal(model.host, 0);
 }
 
 /* A damaged log can ask for no bytes. No block is made for these, which nothing would give back. */

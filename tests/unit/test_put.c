@@ -45,6 +45,7 @@ TEST(as_printf)
 	SAME("%.1f %8.3f %-8.2f| %g %e", 0.25, 1.5, 2.5, 0.1, 1e9);
 	SAME("%5d|%-5d|%05d|%+d|% d|%.3d", 42, 42, 42, 42, 42, 7);
 	SAME("[%12s] [%-12s] [%.3s] [%-*s] [%*.*s]", "right", "left", "cut off", 7, "wide", 6, 2, "both");
+	SAME("[%.0s] [%.*s] [%3.0s]", "nothing", 0, "of", "it");
 	SAME("%s%s%c%c", "", "größe 模型", 'a', 'z');
 }
 
