@@ -36,6 +36,68 @@ with_function() {
 	[ "${lines[13]}" = "  log            $data/run.jsonl" ]
 }
 
+@test "without an out of memory the spills come first, and what they cost" {
+	run "$spill" report "$data/moves.jsonl"
+	diff <(sed -n '2,/^$/s/^  \(.\{13\}\).*/\1/p' <<<"$output" | sed 's/ *$//') - <<-END
+		ended
+		spilled
+		cost
+		read there
+		memory lacked
+		asked by
+		moved to host
+		moved back
+		out of memory
+		log
+	END
+	has_line "  out of memory  none"
+}
+
+@test "the parts in their order: first what is wrong with the log, then from devices to single requests" {
+	local caller='{"caller":"libggml-cuda.so+0x1a2b","count":1,"device_bytes":1073741824,"host_bytes":0,"managed_bytes":0}'
+	{
+		head -1 "$data/run.jsonl"
+		sed -n 2,4p "$data/moves.jsonl"
+		echo torn
+		grep -E '"kind":"(oom|note)"' "$data/run.jsonl" | sed "s/\"holders\"/\"callers\":[$caller],&/"
+		tail -1 "$data/moves.jsonl"
+	} >all.jsonl
+	run "$spill" report all.jsonl
+	ends_with 1
+	diff <(sed -n '/^  log /,$p' <<<"$output" | grep -oE '^  log|THE SUMS|lines are not records|^  device|would it have fitted|by (caller|place|rule|reason)$|the largest allocations|moved to the host most|^  out of memory: .*|^  at 13\.0|^    ([a-z ]*:|refused|this process)|^  notes: .*|evil|^  allocations|^  moved|^  bytes|^  at the end|^  at most|^  placed there') - <<-END
+		  log
+		THE SUMS
+		    ooms:
+		lines are not records
+		  device
+		would it have fitted
+		  device
+		by caller
+		by place
+		by rule
+		by reason
+		the largest allocations
+		moved to the host most
+		  out of memory: 1
+		  at 13.0
+		    refused
+		    device:
+		    this process
+		    by caller:
+		    the largest:
+		    what would have helped:
+		  notes: 1
+		evil
+		  allocations
+		  moved
+		  bytes
+		  at the end
+		  at most
+		  placed there
+	END
+	has_line "      1.00 GiB  libggml-cuda.so+0x1a2b  in 1 allocation: 1.00 GiB device"
+}
+
 @test "totals to the byte, and equal to the exit line's" {
 	run "$spill" report "$data/run.jsonl"
 	has_line "  allocations 2, frees 1, placed off the card 1, refused as out of memory 1"
