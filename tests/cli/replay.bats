@@ -293,6 +293,16 @@ sums_of() {
 	has "3 of 4 allocations would be elsewhere"
 }
 
+@test "recorded options of the log and of spill run decide nothing, even those of another version" {
+	POLICY=$(options device.reserve=0 log.path=/tmp/cut log.later=1 run.framework=later) run_of alloc:1:1024 >a.jsonl
+	run "$spill" replay a.jsonl
+	ends_with 0
+	POLICY=$(options device.reserve=0 logs.path=/tmp/cut) run_of alloc:1:1024 >a.jsonl
+	run "$spill" replay a.jsonl
+	ends_with 2
+	has "a.jsonl:1: not a policy that this spill knows: "
+}
+
 @test "a start line without the policy, or with one of another version, says what to give instead" {
 	run_of alloc:1:1024 >a.jsonl
 	run "$spill" replay a.jsonl

@@ -172,6 +172,23 @@ with_function() {
 	done
 }
 
+@test "rows of a table: by what they held at most, then by what they asked for, then by name" {
+	local number=0 name mib line
+	{
+		head -1 "$data/run.jsonl"
+		for line in c:2 b:2 d:2 a:4; do
+			number=$((number + 1)) name=${line%:*} mib=${line#*:}
+			printf '{"v":1,"kind":"alloc","t":%d.0,"seq":%d,"order":%d,"tid":1,"dev":0,"api":"cudaMalloc","caller":"%s.so+0x1","bytes":%d,"ptr":"0x%x000000","place":"device","device_bytes":%d,"reason":"fits","rule":"default","us":1}\n' \
+				$number $number $number "$name" $((mib << 20)) $number $((mib << 20))
+		done
+		# d asks for its memory once more.
+		printf '{"v":1,"kind":"free","t":5.0,"seq":3,"order":5,"tid":1,"dev":0,"api":"cudaFree","caller":"x+0x1","ptr":"0x3000000","bytes":2097152,"place":"device","reason":"free","us":1}\n'
+		printf '{"v":1,"kind":"alloc","t":6.0,"seq":5,"order":6,"tid":1,"dev":0,"api":"cudaMalloc","caller":"d.so+0x1","bytes":2097152,"ptr":"0x3000000","place":"device","device_bytes":2097152,"reason":"fits","rule":"default","us":1}\n'
+	} >rows.jsonl
+	run "$spill" report rows.jsonl
+	[ "$(sed -n 's/^.*  \([a-d]\)\.so+0x1$/\1/p' <<<"$output" | head -4 | tr -d '\n')" = adbc ]
+}
+
 @test "an out of memory: sums by caller and place, the others on the device, by how much a limit was too small" {
 	local more='"ours":4294967296,"refusal":{"limit":1073741824,"held":1073741824,"asked":512,"room":4096}'
 	local groups='"callers":[{"caller":"liba.so+0x1","count":3,"device_bytes":1024,"host_bytes":2048,"managed_bytes":0}],"places":[{"place":"split","count":2,"device_bytes":1024,"host_bytes":0,"managed_bytes":0}]'
@@ -708,6 +725,20 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	run "$spill" report "$data/run.jsonl"
 	has "evil: a ?[31mred?[0m note"
 	has_not $'\x1b'
+}
+
+@test "notes: the first twenty, and how many more there are" {
+	for count in 20 21 23; do
+		{
+			head -1 "$data/run.jsonl"
+			for number in $(seq $count); do printf '{"v":1,"kind":"note","t":%d.0,"tid":1,"code":"c%d","text":"note %d"}\n' $number $number $number; done
+		} >notes.jsonl
+		run "$spill" report notes.jsonl
+		has_line "  notes: $count"
+		[ "$(grep -c '^  at .* note [0-9]*$' <<<"$output")" -eq 20 ]
+		has_line "  at 20.000000 s: c20: note 20"
+		[ "$(sed -n 's/^  \([0-9]*\) more$/\1/p' <<<"$output")" = "$([ $count -eq 20 ] || echo $((count - 20)))" ]
+	done
 }
 
 @test "a broken line is a finding, later kinds and versions are skipped" {

@@ -391,6 +391,19 @@ TEST(a_limit_holds_for_what_moves)
 	assert_false(ask(3, 2 * MIB).served);
 }
 
+/* What refuses: the limit only if the request is larger than what is left of it. */
+TEST(host_memory_is_refused_by_what_lacks)
+{
+	setting.host = 12 * MIB;
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 10 * MIB};
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 4 * MIB};
+	assert_string_equal(cli_model_charge_host(&model, 10 * MIB), "host.reserve");
+	assert_string_equal(cli_model_charge_host(&model, 10 * MIB + 1), "host.limit");
+	assert_string_equal(cli_model_charge_host(&model, 8 * MIB + 1), "host.reserve");
+	assert_null(cli_model_charge_host(&model, 8 * MIB));
+	assert_int_equal(model.host, 8 * MIB);
+}
+
 /* Host memory that the program itself asks for is taken from what the host has. */
 TEST(host_memory_of_the_program_counts)
 {
