@@ -94,12 +94,24 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	has_not "  rule big: "
 }
 
+# A line of sums.
+sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","caller":"libc10_cuda.so+0x1","rule":"big","alloc":{"count":12,"device_bytes":3145728,"host_bytes":0,"managed_bytes":0},"free":{"count":4,"device_bytes":1048576,"host_bytes":0,"managed_bytes":0},"live_bytes":2097152,"peak_bytes":2621440,"largest":{"seq":9,"bytes":1048576}}'
+
 @test "sums are printed with their call site, and count for their rule" {
-	sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","caller":"libc10_cuda.so+0x1","rule":"big","alloc":{"count":12,"device_bytes":3145728,"host_bytes":0,"managed_bytes":0},"free":{"count":4,"device_bytes":1048576,"host_bytes":0,"managed_bytes":0},"live_bytes":2097152,"peak_bytes":2621440,"largest":{"seq":9,"bytes":1048576}}'
 	run_with each "$(big 2 host)" "$sum" >sums.jsonl
 	run "$spill" log sums.jsonl
 	has_line "    2.500000  sum   12 alloc (3.00 MiB), 4 free (1.00 MiB), held 2.00 MiB, at most 2.50 MiB  device 0  cudaMallocAsync  libc10_cuda.so+0x1, rule big"
 	has_line "  rule big: 13 requests"
+}
+
+@test "a part of it by caller: of what moved, and of sums" {
+	[ "$("$spill" log --json --caller libggml-cuda.so+0x99 "$data/moves.jsonl" | jq -c '[.[].what]')" = '["demote"]' ]
+	run_with each "$sum" "${sum//libc10_cuda/other}" >sums.jsonl
+	[ "$("$spill" log --json --caller libc10_cuda.so sums.jsonl | jq -c '[.[].caller]')" = '["libc10_cuda.so+0x1"]' ]
+	run "$spill" log --kind qqqqqqqq "$data/run.jsonl"
+	ends_with 2
+	has "no kind 'qqqqqqqq'"
+	has_not "nearest"
 }
 
 @test "how many requests each rule had, so that one that never matched is seen" {

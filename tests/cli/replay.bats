@@ -144,6 +144,23 @@ sums_of() {
 	[ "$(json hip70226015.jsonl --vram 4GiB)" = '[["device","split",1]]' ]
 }
 
+@test "a handle is on the host as a whole or nowhere, and an array on the device only" {
+	policy '[device]\nreserve = 0\n[movable]\nenable = off\n'
+	run_of alloc:1:12288 alloc:2:8192:libx.so+0x1:cuMemCreate >handle.jsonl
+	run "$spill" replay handle.jsonl -p p.conf --list
+	ends_with 0
+	has_line "             2    8.00 GiB    8.00 GiB  device -> host, default, libx.so+0x1"
+	run_of alloc:1:12288 alloc:2:8192:libx.so+0x1:cuArrayCreate_v2 >array.jsonl
+	run "$spill" replay array.jsonl -p p.conf
+	ends_with 1
+	has "  the first      at 2.000000 s: 8.00 GiB asked by libx.so+0x1 of cuArrayCreate_v2, device 0; refused by driver, rule default; held then: 12.00 GiB device"
+	has_line "  device 0: nothing is elsewhere for lack of room from device.limit = 21474836480 (20.00 GiB) on, a card of 20.00 GiB; it runs from 21474836480 (20.00 GiB) on"
+	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[oom]\nchain = managed\n'
+	run "$spill" replay handle.jsonl -p p.conf
+	ends_with 1
+	has "asked by libx.so+0x1 of cuMemCreate, device 0; refused by not for physical memory, rule default"
+}
+
 @test "older memory makes way where it can" {
 	policy '[device]\nreserve = 0\n'
 	run_of alloc:1:3072 alloc:2:2048 >a.jsonl
@@ -413,6 +430,39 @@ sums_of() {
 	run "$spill" replay ranks -p p.conf --vram 8GiB --without vmm,managed,host
 	ends_with 1
 	[ "${lines[0]}" = "0 of 3 runs fit" ]
+}
+
+@test "devices that runs share are in the order of the runs" {
+	policy '[device]\nreserve = 0\n'
+	mkdir ranks
+	RANK=0 UUID=GPU-9 run_of alloc:1:1024 >ranks/a-1.jsonl
+	RANK=1 UUID=GPU-1 run_of alloc:1:2048 >ranks/a-2.jsonl
+	RANK=2 UUID=GPU-1 run_of alloc:1:3072 >ranks/a-3.jsonl
+	RANK=3 UUID=GPU-9 run_of alloc:1:4096 | sed "1s/\"bytes\":$((16 << 30))/\"bytes\":$((8 << 30))/" >ranks/a-4.jsonl
+	query='[.shared[] | [.uuid, .runs, .bytes, .peak]]'
+	[ "$(json ranks)" = '[["GPU-9",2,17179869184,5368709120],["GPU-1",2,17179869184,5368709120]]' ]
+}
+
+@test "a margin that is to stay free" {
+	policy '[device]\nreserve = 0\n'
+	run_of alloc:1:14336 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --margin 2GiB
+	has "with 2.00 GiB of the card, or what others held, kept free"
+	has_not " missing"
+	run "$spill" replay a.jsonl -p p.conf --margin 3GiB
+	has "with 3.00 GiB of the card, or what others held, kept free"
+	has "no: 1.00 GiB missing"
+	[ "$("$spill" replay --json a.jsonl -p p.conf --margin 3GiB | jq .margin)" -eq $((3 << 30)) ]
+}
+
+@test "lines that are no records, and those of later versions, are told in the end" {
+	policy '[device]\nreserve = 0\n'
+	{ run_of alloc:1:1024 alloc:2:1024; echo torn; echo '{"v":2,"kind":"alloc","t":1.0}'; echo '{"v":2,"kind":"alloc","t":1.0}'; } >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	has_line "  1 lines that are not records, 2 of a later version, 0 events too late for their order: figures may be wrong"
+	run_of alloc:1:1024 alloc:2:1024 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	has_not "figures may be wrong"
 }
 
 @test "a card or a host of a few bytes is told" {

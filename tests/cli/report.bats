@@ -567,6 +567,47 @@ clock() {
 	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: at least 4.04 GiB less on device 0 (8.04 GiB wanted - 4.00 GiB room = 4.04 GiB)"
 }
 
+@test "what a log lacks is told: lines of earlier files, lines that were lost, allocations of frees" {
+	grep -v '"seq":2,"tid":4711,"dev":0,"api":"cuMemAlloc_v2"' "$data/run.jsonl" >unknown.jsonl
+	run "$spill" report unknown.jsonl
+	ends_with 1
+	has_line "  1 frees of allocations that are not in the log"
+	has "THE SUMS OF THE LINES DIFFER"
+	has_not "lines were lost"
+	sed 's/"code":"evil"/"code":"log-lost"/' unknown.jsonl >lost.jsonl
+	run "$spill" report lost.jsonl
+	has_line "    lines were lost: see the log-lost notes"
+	sed '1s/"pid"/"continues":7,"pid"/' unknown.jsonl >later.jsonl
+	run "$spill" report later.jsonl
+	has "  7 LINES OF THIS RUN ARE MISSING: its log was rotated, removed or truncated while it ran. The figures"
+	has_not "THE SUMS OF THE LINES DIFFER"
+	has_not "equals the program's own count"
+	run "$spill" log later.jsonl
+	has ", goes on behind 7 lines in other files"
+}
+
+@test "events that are out of order" {
+	local number
+	{
+		head -1 "$data/run.jsonl"
+		for number in 1 2 2 4; do
+			printf '{"v":1,"kind":"alloc","t":%d.0,"seq":%d,"order":%d,"tid":1,"dev":0,"api":"cudaMalloc","caller":"a.so+0x1","bytes":1024,"ptr":"0x%x000000","place":"device","device_bytes":1024,"reason":"fits","rule":"default","us":1}\n' $number $number $number $number
+		done
+	} >late.jsonl
+	run "$spill" report late.jsonl
+	has_line "  1 events came so late that peaks may be too low"
+	[ "$(json late.jsonl | jq .runs[0].late_events)" -eq 1 ]
+}
+
+@test "how a program ended, by the word of its exit line" {
+	local how
+	for how in exit:itself abort:'abort()' assert:'a failed assertion'; do
+		sed "s/\"how\":\"exit\"/\"how\":\"${how%%:*}\"/" "$data/run.jsonl" >how.jsonl
+		run "$spill" report how.jsonl
+		has "  ended          by ${how#*:} after 15.0 s"
+	done
+}
+
 @test "frees of other libraries' destructors, behind the exit line" {
 	{ cat "$data/run.jsonl"; echo '{"v":1,"kind":"free","t":16.000000,"seq":1,"tid":4711,"dev":0,"api":"cudaFree","caller":"x+0x1","bytes":1073741824,"ptr":"0x302000000","place":"device","reason":"free","us":1}'; } >after.jsonl
 	run "$spill" report after.jsonl
