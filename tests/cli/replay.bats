@@ -150,6 +150,12 @@ sums_of() {
 	run "$spill" replay handle.jsonl -p p.conf --list
 	ends_with 0
 	has_line "             2    8.00 GiB    8.00 GiB  device -> host, default, libx.so+0x1"
+	# Its host memory is made as that of a split, so a device without that has none.
+	run "$spill" replay handle.jsonl -p p.conf --without host --list
+	ends_with 0
+	has_line "             2    8.00 GiB    8.00 GiB  device -> host, default, libx.so+0x1"
+	run "$spill" replay handle.jsonl -p p.conf --without host,vmm
+	ends_with 1
 	run_of alloc:1:12288 alloc:2:8192:libx.so+0x1:cuArrayCreate_v2 >array.jsonl
 	run "$spill" replay array.jsonl -p p.conf
 	ends_with 1
@@ -438,9 +444,11 @@ sums_of() {
 	RANK=0 UUID=GPU-9 run_of alloc:1:1024 >ranks/a-1.jsonl
 	RANK=1 UUID=GPU-1 run_of alloc:1:2048 >ranks/a-2.jsonl
 	RANK=2 UUID=GPU-1 run_of alloc:1:3072 >ranks/a-3.jsonl
+	RANK=4 UUID=GPU-95 run_of alloc:1:1024 >ranks/a-5.jsonl
+	RANK=5 UUID=GPU-95 run_of alloc:1:1024 >ranks/a-6.jsonl
 	RANK=3 UUID=GPU-9 run_of alloc:1:4096 | sed "1s/\"bytes\":$((16 << 30))/\"bytes\":$((8 << 30))/" >ranks/a-4.jsonl
 	query='[.shared[] | [.uuid, .runs, .bytes, .peak]]'
-	[ "$(json ranks)" = '[["GPU-9",2,17179869184,5368709120],["GPU-1",2,17179869184,5368709120]]' ]
+	[ "$(json ranks)" = '[["GPU-9",2,17179869184,5368709120],["GPU-1",2,17179869184,5368709120],["GPU-95",2,17179869184,2147483648]]' ]
 }
 
 @test "a margin that is to stay free" {

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include "log_max.h"
+
 #define LINE 256
 
 static const struct spill_sum one = {1, {1, 2, 3}};
@@ -127,6 +129,44 @@ CHILD_TEST(the_peak_never_falls)
 	CHECK(figure(lines.at[2], "away", "peak_bytes") == 401 &&
 	      figure(lines.at[2], "away", "wanted_bytes") == 500 &&
 	      figure(lines.at[2], "away", "moves_us") == 601);
+}
+
+/* Of two threads, the one with the lower figures may count last. */
+CHILD_TEST(each_figure_is_the_highest_of_all_that_were_told)
+{
+	struct spill_totals totals = {.peak = {1, 2, 3}, .away = {4, 5, 6, {7, 8, 9, 10}}};
+	struct spill_record_drop *told;
+	struct spill_log_max max;
+
+	spill_log_max_begin(&max, 1000);
+	told = &max.dropped;
+	for (unsigned times = 1; times <= 3; times++) {
+		spill_log_max_count(&max, SPILL_DROP_ALLOC, &one, &totals);
+		CHECK(told->sums[SPILL_DROP_ALLOC].count == times);
+		CHECK(told->peak.device == 1 && told->peak.host == 2 && told->peak.managed == 3);
+		CHECK(told->away.peak == 4 && told->away.wanted == 5 && told->away.moves_us == 6);
+		CHECK(told->away.in_place.followed == 7 && told->away.in_place.bytes == 8);
+		CHECK(told->away.in_place.us == 9 && told->away.in_place.most_us == 10);
+		totals = (struct spill_totals){0};
+	}
+}
+
+TEST(room_ends_at_none)
+{
+	struct spill_log_max max;
+
+	spill_log_max_begin(&max, 100);
+	spill_log_max_spend(&max, 60);
+	assert_int_equal(max.room, 40);
+	spill_log_max_spend(&max, 41);
+	assert_int_equal(max.room, 0);
+	spill_log_max_begin(&max, 100);
+	spill_log_max_spend(&max, 100);
+	assert_int_equal(max.room, 0);
+	spill_log_max_begin(&max, 100);
+	assert_true(spill_log_max_fill(&max));
+	assert_false(spill_log_max_fill(&max));
+	assert_int_equal(max.room, 0);
 }
 
 CHILD_TEST(a_line_that_was_never_made_is_left_out_like_others)
