@@ -491,6 +491,17 @@ machine() {
 	has_line "warning [environment] libspill is off: SPILL in the environment"
 }
 
+@test "the files that the policy is of: those that were read, in their order" {
+	machine
+	run "$spill" doctor -v --root m
+	has "the policy is of no file; mode spill"
+	mkdir -p config/spill
+	printf '[host]\nlimit = 4GiB\n' >config/spill/spill.conf
+	printf '[spill]\nprofile = pytorch\n' >p.conf
+	SPILL_POLICY=p.conf run "$spill" doctor -v --root m
+	has "the policy is of p.conf, $PWD/config/spill/spill.conf, profile pytorch; mode spill"
+}
+
 @test "a variable that wins over a file, and one that wins over nothing" {
 	machine
 	printf '[device]\nlimit = 4GiB\n[app llama-*]\nhost.ahead = 1GiB\n' >p.conf

@@ -67,3 +67,28 @@ assert set(look) == {"time", "devices", "rows", "not_looked_into", "not_readable
 	run bash -c 'timeout 20 "$0" top --json --delay 50ms >/dev/full' "$spill"
 	ends_with 1
 }
+
+@test "top shows its screen before it waits, and what a key does at once" {
+	TERM=linux timeout 60 python3 - "$spill" <<-'END'
+		import os, pty, select, sys
+		child, terminal = pty.fork()
+		if child == 0:
+		    os.execv(sys.argv[1], [sys.argv[1], "top", "--delay", "1h", "--filter", "no program has this name"])
+		def shows(text):
+		    seen = b""
+		    while text not in seen:
+		        assert select.select([terminal], [], [], 20)[0], f"no {text} in {seen}"
+		        seen += os.read(terminal, 4096)
+		shows(b"quit")
+		os.write(terminal, b"h")
+		shows(b"any key")
+		os.write(terminal, b"  q")
+		while True:
+		    try:
+		        if not os.read(terminal, 4096):
+		            break
+		    except OSError:  # how Linux says that the other end is closed
+		        break
+		assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+	END
+}
