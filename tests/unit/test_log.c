@@ -1,6 +1,7 @@
 /* The contents of the file, and their time: start line, order, batching, threads, fork. */
 #include "fake_clock.h"
 #include "logtest.h"
+#include "note.h"
 #include "start_line.h"
 
 #define MS 1000000ull
@@ -482,6 +483,30 @@ CHILD_TEST(a_bare_clone_writes_nothing_of_its_parents)
 	spill_log_flush();
 	lines = read_lines(in_folder("bare"));
 	CHECK(lines.count == 2);
+}
+
+/* Before the log is open and after it, and whoever says the same again. */
+CHILD_TEST(each_note_is_in_the_log_once)
+{
+	const char *path = in_folder("notes");
+	static const char *const texts[] = {"one", "two", "two more", "three"};
+	struct lines lines;
+
+	spill_note("a", "one");
+	spill_note("a", "two");
+	spill_note("a", "one");
+	open_log_at(path);
+	spill_note_flush();
+	spill_note("a", "two more");
+	spill_note("a", "two");
+	spill_note("b", "three");
+	spill_note_flush();
+	lines = read_lines(path);
+	CHECK(lines.count == 1 + 4);
+	for (unsigned i = 0; i < 4; i++) {
+		CHECK(strcmp(text_of(lines.at[1 + i], "text"), texts[i]) == 0);
+		CHECK(strcmp(text_of(lines.at[1 + i], "code"), i < 3 ? "a" : "b") == 0);
+	}
 }
 
 CHILD_TEST(off_is_off)

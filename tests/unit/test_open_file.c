@@ -95,6 +95,24 @@ TEST(what_may_be_opened)
 	assert_int_equal(error, ENOENT);
 }
 
+/* 0 is a descriptor like others: a shell can close the standard input of a command. */
+TEST(without_a_standard_input)
+{
+	int error = -1, input = dup(STDIN_FILENO);
+	make(at("x"), S_IFREG);
+	close(STDIN_FILENO);
+	int fd = cli_open(at("x"), CLI_REGULAR, &error);
+	if (input >= 0) {
+		dup2(input, STDIN_FILENO);
+		close(input);
+	} else {
+		close(fd);
+	}
+	assert_int_equal(fd, STDIN_FILENO);
+	assert_int_equal(error, 0);
+	assert_int_equal(remove(at("x")), 0);
+}
+
 static bool replace(long arguments[6], long *result)
 {
 	const char *path = (const char *)arguments[0];

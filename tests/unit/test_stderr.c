@@ -150,6 +150,18 @@ static void filled_socket_body(void)
 	spill_stderr_line("dropped");
 }
 
+TEST(which_device_is_full_or_at_its_limit)
+{
+	char line[64];
+	struct spill_text text = spill_text_begin(line, sizeof(line));
+
+	spill_loud_line_device(&text, 3, false);
+	assert_string_equal(line, " (device 3 full");
+	text = spill_text_begin(line, sizeof(line));
+	spill_loud_line_device(&text, 12, true);
+	assert_string_equal(line, " (device 12 at its limit");
+}
+
 TEST(room_that_was_taken_meanwhile_does_not_block)
 {
 	in_child(filled_pipe_body);
