@@ -490,6 +490,23 @@ sums_of() {
 	UUID=GPU-1 run_of alloc:1:1024 alloc:2:2048 oom:1024 >a.jsonl
 	"$spill" replay --json --list -p p.conf a.jsonl a.jsonl --vram 2GiB >all.json || [ $? -eq 1 ]
 	described replay all.json
+	# And in its place: some names are in several objects.
+	diff <(jq -r '(keys_unsorted | join(" ")), (paths(type == "object") as $p | select([$p[] | numbers] | all(. == 0)) | "\($p | map(tostring) | join(".")): \(getpath($p) | keys_unsorted | join(" "))")' all.json) - <<-END
+		fits policy profile as_recorded margin runs shared
+		runs.0: log line program host rank fits judged why allocs refused newly_refused first was_refused now_served honest elsewhere spills spilled demotions demoted_bytes promoted_bytes peak devices rules_not_judged options_not_recorded
+		runs.0.first: t dev api caller bytes live rule refused_by
+		runs.0.first.live: device_bytes host_bytes managed_bytes
+		runs.0.elsewhere: allocs bytes ways by_caller by_rule list
+		runs.0.elsewhere.ways.0: from to allocs bytes
+		runs.0.elsewhere.by_caller.0: name allocs bytes off_device
+		runs.0.elsewhere.by_rule.0: name allocs bytes off_device
+		runs.0.elsewhere.list.0: seq bytes from to off_device rule caller
+		runs.0.spilled: device_bytes host_bytes managed_bytes
+		runs.0.peak: device_bytes host_bytes managed_bytes
+		runs.0.devices.0: dev uuid bytes other other_told peak fit limit_all limit_least
+		runs.0.devices.0.peak: device_bytes host_bytes managed_bytes
+		runs.0.devices.0.fit: usable wanted device_bytes host_bytes managed_bytes refused others free surplus reserved reserve
+	END
 }
 
 @test "wrong use" {
