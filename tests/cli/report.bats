@@ -539,6 +539,19 @@ clock() {
 	[ "$(RANK=1 clock 04:50:52.500000)" = '[0,0,1,3601.5,3601.5]' ]
 }
 
+@test "a host's clock is judged by its median rank, whatever the order of its ranks" {
+	local rank=1 at
+	clock 04:50:52.500000
+	# One of them ran for an hour longer.
+	sed 's/"t":4.0/"t":3604.0/' "$data/moves.jsonl" >long.jsonl
+	for at in 53 51 52; do
+		rank=$((rank + 1))
+		rank "$([ $rank -eq 3 ] && echo long.jsonl || echo "$data/moves.jsonl")" $rank node8 04:50:$at.000000 17 >ranks/${rank}.jsonl
+	done
+	rm ranks/c.jsonl ranks/d.jsonl
+	[ "$(json ranks | jq -c '[.ranks.hosts[] | .clock_ahead_us / 1e6]')" = '[0,3600]' ]
+}
+
 @test "a folder of runs without ranks: by name, numbers as numbers" {
 	mkdir runs
 	for pid in 10 9 100; do cp "$data/moves.jsonl" "runs/p-$pid.jsonl"; done

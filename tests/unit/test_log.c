@@ -329,7 +329,9 @@ CHILD_TEST(a_line_that_was_never_made_is_counted)
 	open_log_at(in_folder("unfit"));
 	spill_log_write("", 0, SPILL_LOG_NOW); /* what spill_record_… returns for a line that did not fit */
 	lines = read_lines(in_folder("unfit"));
-	CHECK(count_lines(&lines, "code", "log-lost") == 1);
+	CHECK(lines.count == 2 && count_lines(&lines, "code", "log-lost") == 1);
+	CHECK(strcmp(text_of(lines.at[1], "text"),
+	             "1 lines (0 bytes) could not be written: Message too long") == 0);
 }
 
 CHILD_TEST(a_second_run_appends)

@@ -95,6 +95,19 @@ TEST(what_is_made_on_the_host_may_come_back)
 	assert_int_equal(model.movable_count, 0);
 }
 
+/* As the next call of the program, which looks for room that there is again. */
+TEST(a_request_brings_back_what_was_demoted)
+{
+	assert_int_equal(ask(0, 40 * MIB).place, SPILL_PLACE_MOVABLE);
+	assert_true(ask(1, 40 * MIB).served);
+	assert_true(model.devices[0].away > 0);
+	give(1);
+	model.now_us += 1000000000;
+	assert_true(ask(2, MIB).served);
+	assert_int_equal(model.devices[0].away, 0);
+	assert_int_equal(model.slots[0].held.device, 40 * MIB);
+}
+
 /* Without anywhere else to go it is nothing but a sum: an oracle of three lines. */
 TEST(with_no_other_place_it_is_a_sum)
 {

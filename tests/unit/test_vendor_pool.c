@@ -464,7 +464,7 @@ static int default_of_1(int device, void **pool)
 /* A default pool is not made by a call that is seen, so the vendor says whose it is. */
 TEST(the_device_of_a_pool)
 {
-	static char made, unknown;
+	static char made, of_0, unknown;
 	struct spill_backend backend = fake_vendor_backend;
 	struct spill_vendor_pools pools = *fake_vendor_backend.pools;
 	pools.device_default = default_of_1;
@@ -474,6 +474,8 @@ TEST(the_device_of_a_pool)
 	assert_int_equal(spill_vendor_pool_device(&backend, &unknown, 3), 3);
 	spill_vendor_pool_created(&backend, &made, SPILL_PLACE_DEVICE, 2);
 	assert_int_equal(spill_vendor_pool_device(&backend, &made, 0), 2);
+	spill_vendor_pool_created(&backend, &of_0, SPILL_PLACE_DEVICE, 0);
+	assert_int_equal(spill_vendor_pool_device(&backend, &of_0, 2), 0);
 }
 
 TEST(a_vendor_without_such_pools)
