@@ -23,11 +23,13 @@ static struct spill_policy policy;
 static struct spill_backend vendor;
 static uint64_t free_bytes[2], pool_bytes; /* what a pool does not use */
 static unsigned looks, notes, trims;
+static char noted[256]; /* the last */
 
 /* In place of note.c. */
 void spill_note(const char *code, const char *text)
 {
 	assert_string_equal(code, "reserve");
+	strncpy(noted, text, sizeof(noted) - 1);
 	assert_true(strstr(text, ": cuLoad needed") || strstr(text, ": NCCL or its like works"));
 	notes++;
 }
@@ -291,6 +293,28 @@ TEST(refilled_by_what_is_not_used)
 	assert_int_equal(free_bytes[0], 90 * MIB);
 }
 
+/* Every so often, and sooner when so much was given out. */
+TEST(the_driver_is_not_asked_at_each_request)
+{
+	spill_reserve_begin(0);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 1);
+	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS - 1;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 1);
+	fake_clock.ns++;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 2);
+	spill_reserve_taken(0, SPILL_RESERVE_TAKEN - 1);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 2);
+	spill_reserve_taken(0, 1);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 3);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 3);
+}
+
 /* So that thousands of loads on a device that stays full cost little. */
 TEST(code_looks_more_and_more_rarely_in_vain)
 {
@@ -436,6 +460,9 @@ TEST(grows)
 	assert_int_equal(spill_reserve_size(1), 64 * MIB);
 	load(1, 90 * MIB, true); /* it was refused before: also without a spill */
 	assert_int_equal(spill_reserve_size(1), 90 * MIB);
+	assert_string_equal(noted,
+	                    "device.reserve of device 1 grows to 90.00 MiB: cuLoad needed more than was "
+	                    "kept free");
 	free_bytes[0] = 8 * GIB;
 	load(0, 4 * GIB, false);
 	assert_int_equal(spill_reserve_size(0), SPILL_RESERVE_MOST);
