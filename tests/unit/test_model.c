@@ -428,6 +428,40 @@ TEST(host_memory_of_the_program_counts)
 	assert_int_equal(model.host, 0);
 }
 
+/* Managed memory that is on the device at once makes way for what the driver must hold there. */
+TEST(managed_memory_makes_way)
+{
+	memset(&rules, 0, sizeof(rules));
+	rules.count = 1;
+	rules.rule[0] = (struct spill_rule){.name = "a",
+	                                    .set = SPILL_RULE_HAS_SIZE | SPILL_RULE_HAS_PLACE,
+	                                    .most = 20 * MIB,
+	                                    .place = SPILL_RULE_MANAGED};
+	spill_rules_index(&rules);
+	policy.rules = &rules;
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 20 * MIB};
+	/* Only below that size. */
+	assert_int_equal(ask(0, 20 * MIB).place, SPILL_PLACE_MANAGED);
+	assert_int_equal(cli_model_held(&model, 0), 0);
+	assert_int_equal(ask(1, 16 * MIB).place, SPILL_PLACE_MANAGED);
+	assert_int_equal(cli_model_held(&model, 0), 16 * MIB);
+	assert_int_equal(cli_model_free_on(&model, 0), 48 * MIB);
+	assert_int_equal(ask(2, 50 * MIB).place, SPILL_PLACE_DEVICE);
+	assert_int_equal(model.devices[0].resident, 14 * MIB);
+	assert_int_equal(cli_model_free_on(&model, 0), 0);
+	give(1);
+	assert_int_equal(model.devices[0].managed, 0);
+	assert_int_equal(model.devices[0].resident, 0);
+	assert_int_equal(cli_model_free_on(&model, 0), 14 * MIB);
+	/* All of it leaves even for what does not fit then. */
+	assert_int_equal(ask(1, 10 * MIB).place, SPILL_PLACE_MANAGED);
+	assert_false(ask(3, 24 * MIB).served);
+	assert_int_equal(model.devices[0].resident, 0);
+	policy.rules = NULL;
+}
+
 /* A damaged log can ask for no bytes. No block is made for these, which nothing would give back. */
 TEST(no_bytes_hold_nothing)
 {
