@@ -302,6 +302,14 @@ sums_of() {
 	has "0 of 2 allocations would be elsewhere"
 }
 
+@test "what a start line lacks is told of each run apart" {
+	POLICY=$(options device.reserve=0 device.limit=none oom.chain=host) run_of alloc:1:1024 >a.jsonl
+	POLICY=$(options device.reserve=0) run_of alloc:1:1024 >b.jsonl
+	"$spill" replay --json a.jsonl b.jsonl >both.json
+	jq -e '[.runs[].options_not_recorded | contains("oom.chain")] == [false, true]' both.json
+	jq -e '[.runs[].options_not_recorded | contains("device.reserve")] == [false, false]' both.json
+}
+
 @test "a recorded rule is read as it was written: with semicolons in a pattern, and with each of its conditions" {
 	rule='size = 1GiB..; api = cudaMalloc; caller = lib; device = *; place = host'
 	POLICY=$(options device.reserve=0 "rule a=$rule") run_of alloc:1:1024:'lib; device = 1+0x1' >a.jsonl

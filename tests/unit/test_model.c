@@ -424,6 +424,12 @@ TEST(host_memory_of_the_program_counts)
 
 	assert_int_equal(cli_model_take(&model, &own).place, SPILL_PLACE_HOST);
 	assert_int_equal(model.host, 5 * MIB);
+	assert_int_equal(model.host_peak, 5 * MIB);
+	give(0);
+	own.bytes = 2 * MIB;
+	assert_true(cli_model_take(&model, &own).served);
+	assert_int_equal(model.host, 2 * MIB);
+	assert_int_equal(model.host_peak, 5 * MIB);
 	give(0);
 	assert_int_equal(model.host, 0);
 }
