@@ -511,6 +511,24 @@ CHILD_TEST(each_note_is_in_the_log_once)
 	}
 }
 
+/* A program could give cause for any number of them. */
+CHILD_TEST(notes_have_an_end)
+{
+	const char *path = in_folder("many-notes");
+	struct lines lines;
+
+	open_log_at(path);
+	for (unsigned i = 0; i < 40; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%u", i);
+		spill_note("many", text);
+	}
+	lines = read_lines(path);
+	CHECK(count_lines(&lines, "code", "many") == 32);
+	CHECK(lines.count == 1 + 32 && strcmp(text_of(lines.at[32], "text"), "31") == 0);
+}
+
 CHILD_TEST(off_is_off)
 {
 	static struct spill_policy policy = {.log_level = SPILL_LOG_OFF};
