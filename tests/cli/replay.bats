@@ -173,6 +173,10 @@ sums_of() {
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	has_line "             1    3.00 GiB  device -> moved out"
 	has_line "  moved to host  1.00 GiB in 1 move: 1.00 GiB because the card was full"
+	# The most of it that was away.
+	run_of alloc:1:3072 alloc:2:2048 alloc:3:512 free:3 free:2 >most.jsonl
+	run "$spill" replay most.jsonl -p p.conf --vram 4GiB --list
+	has_line "             1    3.00 GiB    1.50 GiB  device -> moved out, default, libggml-cuda.so+0x1"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm
 	has_line "             1    2.00 GiB  device -> managed"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm,managed
