@@ -136,11 +136,12 @@ sums_of() {
 @test "HIP: what does not fit is split from ROCm 7.2 on, and nothing moves" {
 	policy '[device]\nreserve = 0\n'
 	query='.runs[0].elsewhere.ways | map([.from, .to, .allocs])'
-	for driver in 60443482 70199999 70226015; do
+	for driver in 60443482 70199999 70200000 70226015; do
 		run_of alloc:1:3072 alloc:2:2048 | sed "s/\"cuda\",\"driver\":13000/\"hip\",\"driver\":$driver/" >hip$driver.jsonl
 	done
 	[ "$(json hip60443482.jsonl --vram 4GiB)" = '[["device","managed",1]]' ]
 	[ "$(json hip70199999.jsonl --vram 4GiB)" = '[["device","managed",1]]' ]
+	[ "$(json hip70200000.jsonl --vram 4GiB)" = '[["device","split",1]]' ]
 	[ "$(json hip70226015.jsonl --vram 4GiB)" = '[["device","split",1]]' ]
 }
 

@@ -499,6 +499,8 @@ CHILD_TEST(each_note_is_in_the_log_once)
 	spill_note("a", "one");
 	open_log_at(path);
 	spill_note_flush();
+	lines = read_lines(path);
+	CHECK(lines.count == 1 + 2);
 	spill_note("a", "two more");
 	spill_note("a", "two");
 	spill_note("b", "three");
