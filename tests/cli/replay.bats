@@ -122,6 +122,14 @@ sums_of() {
 	[ "$(json a.jsonl --vram 4GiB)" = '[true,2,4294967296,3221225472,4294967296,"none"]' ]
 }
 
+@test "of each caller, how much it would ask for" {
+	policy '[device]\nreserve = 0\n'
+	run_of alloc:1:1024 alloc:2:2048:libkv.so+0x7 alloc:3:2048:libkv.so+0x7 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	table=$(sed -n '/ spilled  by caller$/,/^$/p' <<<"$output")
+	[ "$(awk 'NF { print $1, $NF }' <<<"$table" | tail -n +2)" = "$(printf '2 libkv.so+0x7\n1 libggml-cuda.so+0x1')" ]
+}
+
 @test "ten callers are listed, and how many more there are" {
 	policy '[device]\nreserve = 0\n'
 	for more in 0 1 3; do

@@ -48,6 +48,7 @@ static struct cli_event event_of(struct deciding *deciding, const struct cli_ask
 	    .bytes = alloc->bytes,
 	    .api = recording->sites[alloc->site].api,
 	    .caller = recording->sites[alloc->site].caller,
+	    .who = recording->sites[alloc->site].caller, /* the replay decides by these alone */
 	};
 }
 
