@@ -322,11 +322,12 @@ void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_
 		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
-static void note_whole(struct keeper *keeper, bool gained, uint64_t since_ns)
+/* `moves`: memory can move. If not, only the program makes room, and tries soon after are in vain, too. */
+static void note_whole(struct keeper *keeper, bool gained, bool moves, uint64_t since_ns)
 {
 	uint64_t now = spill_clock_ns();
 	uint64_t longer = spill_max(2 * atomic_load(&keeper->vain_whole_ns), VAIN_SHARE * (now - since_ns));
-	uint64_t pause = gained ? 0 : spill_min(spill_max(longer, MS), VAIN_NS);
+	uint64_t pause = gained ? 0 : spill_min(spill_max(longer, moves ? MS : VAIN_NS), VAIN_NS);
 	atomic_store_explicit(&keeper->vain_whole_ns, pause, memory_order_relaxed);
 	atomic_store_explicit(&keeper->no_whole_before_ns, now + pause, memory_order_relaxed);
 }
@@ -345,16 +346,18 @@ void spill_reserve_whole(const struct spill_backend *backend, int device, const 
 	if (now < atomic_load_explicit(&keeper->next_whole_ns, memory_order_relaxed))
 		return;
 	/* In a pause of its own only the program can have made room, by frees into a pool. */
-	bool paused = now < atomic_load_explicit(&keeper->no_whole_before_ns, memory_order_relaxed);
+	bool moves = backend->moves != NULL;
+	bool paused = now < atomic_load_explicit(&keeper->no_whole_before_ns, memory_order_relaxed) ||
+	              (!moves && is_paused(device, now));
 	if (paused && !spill_vendor_pool_unused(backend, device))
 		return;
 	atomic_store_explicit(&keeper->next_whole_ns, now + MS, memory_order_relaxed);
 	if (!spill_reserve_is_short(backend, device, 1))
-		note_whole(keeper, true, now);
+		note_whole(keeper, true, moves, now);
 	else if (paused)
 		give_back_unused(backend, device, false);
 	else
-		note_whole(keeper, refill(backend, device, api, caller, true), now);
+		note_whole(keeper, refill(backend, device, api, caller, true), moves, now);
 }
 
 bool spill_reserve_maintain(void)
