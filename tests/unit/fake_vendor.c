@@ -53,6 +53,13 @@ static uint64_t next_address, serial;
 
 struct fake_vendor fake_vendor;
 
+void fake_vendor_policy(struct spill_policy *policy)
+{
+	spill_policy_default(policy);
+	policy->host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy->host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+}
+
 void fake_vendor_reset(uint64_t device_free)
 {
 	for (unsigned i = 0; i < objects_used; i++)

@@ -76,6 +76,9 @@ struct fake_vendor {
 extern struct fake_vendor fake_vendor;
 extern const struct spill_backend fake_vendor_backend;
 
+/* The default policy without bounds on host memory: how much there is depends on the machine. */
+void fake_vendor_policy(struct spill_policy *policy);
+
 /* Nothing is alive, and nothing fails. A vendor of granules of 2 MiB that cannot move. */
 void fake_vendor_reset(uint64_t device_free);
 /* The same of small granules. It can move, and is strict. */

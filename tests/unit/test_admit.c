@@ -106,11 +106,10 @@ static int setup(void **state)
 	backend.streams = &streams;
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
 	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
-	spill_policy_default(&policy);
+	fake_vendor_policy(&policy);
 	policy.movable_enable = SPILL_SWITCH_OFF;
 	policy.log_stderr = SPILL_STDERR_OFF;
-	policy.host_reserve = policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	rules = (struct spill_rules){0};
 	USE_FAKE_OBJECTS({0, SIZE_MAX, "/x/program"});
 	spill_process_use_policy(&policy);

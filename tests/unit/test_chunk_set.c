@@ -39,10 +39,8 @@ static int setup(void **state)
 	backend.physical = &physical;
 	physical.create_shareable = create_shareable;
 	made_as_wanted = made_shareable = 0;
-	spill_policy_default(&policy);
+	fake_vendor_policy(&policy);
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
-	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_vendor_reset_mover(64 * CHUNK);
 	spill_account_reset();
 	return fake_vendor_backend.vmm->reserve(2 * BYTES, FAKE_SMALL_UNIT, &range);

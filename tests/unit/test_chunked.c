@@ -20,10 +20,8 @@ static struct spill_policy policy;
 
 static int setup(void **state)
 {
-	spill_policy_default(&policy);
+	fake_vendor_policy(&policy);
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
-	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_vendor_reset_mover(64 * CHUNK);
 	spill_account_reset();
 	return 0;

@@ -22,9 +22,7 @@ static int context, other; /* their addresses are contexts */
 static int setup(void **state)
 {
 	backend = &fake_vendor_backend;
-	spill_policy_default(&policy);
-	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_vendor_policy(&policy);
 	fake_vendor_reset(1024 * MIB);
 	fake_clock_use(1);
 	spill_account_reset();

@@ -88,9 +88,7 @@ static int setup(void **state)
 	fake_libc_reset();
 	fake_vendor_reset(1024 * MIB);
 	spill_account_reset();
-	spill_policy_default(&policy);
-	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_vendor_policy(&policy);
 	backend = fake_vendor_backend;
 	backend.start = started;
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);

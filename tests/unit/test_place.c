@@ -40,9 +40,7 @@ static bool kernel(long arguments[6], long *result)
 
 static int setup(void **state)
 {
-	spill_policy_default(&policy);
-	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_vendor_policy(&policy);
 	fake_vendor_reset(1024 * MIB);
 	spill_account_reset();
 	fake_libc[FAKE_open64].hook = kernel;

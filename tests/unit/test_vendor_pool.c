@@ -23,9 +23,7 @@ static struct fake_pool theirs; /* a pool of the program's */
 static int setup(void **state)
 {
 	fake_libc_reset();
-	spill_policy_default(&policy);
-	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_vendor_policy(&policy);
 	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
 	fake_vendor_reset(1024 * MIB);
 	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
