@@ -52,8 +52,7 @@ bool spill_engine_gated(struct spill_request *request)
 		request->gated = spill_gate_enter_request();
 		return true;
 	}
-	if (request->gated)
-		spill_gate_leave(spill_gate_self);
+	spill_gate_leave_request(request->gated);
 	return false;
 }
 

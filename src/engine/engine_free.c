@@ -339,8 +339,7 @@ bool spill_engine_context(struct spill_request *request)
 	bool ended = has_ended(request, backend);
 	if (ended)
 		spill_contexts_ended(&request->end);
-	if (request->gated)
-		spill_gate_leave(spill_gate_self);
+	spill_gate_leave_request(request->gated);
 	if (ended)
 		end_all(request, &request->end, destroyed ? SPILL_REASON_CONTEXT : SPILL_REASON_RESET);
 	spill_context_end_finish(&request->end, !ended);

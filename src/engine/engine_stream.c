@@ -60,8 +60,7 @@ bool spill_engine_capture(struct spill_request *request)
 		return true;
 	}
 	finish_capture_call(request, backend);
-	if (request->gated)
-		spill_gate_leave(spill_gate_self);
+	spill_gate_leave_request(request->gated);
 	return false;
 }
 

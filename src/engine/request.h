@@ -227,8 +227,8 @@ struct spill_request {
 	};
 
 	/* The engine's state. */
-	unsigned step;     /* how often the operation was stepped. */
-	bool gated;        /* CAPTURE_*, STREAM_END, GRAPH_*, ends of contexts: inside the gate (gate.h). */
+	unsigned step; /* how often the operation was stepped. */
+	bool gated; /* CAPTURE_*, STREAM_END, GRAPH_ALLOC, GRAPH_CHANGE, ends of contexts: inside the gate. */
 	uint64_t start_us; /* spill_log_start_us. */
 	union {            /* of one operation; the largest first, as above. */
 		struct spill_admission admission;

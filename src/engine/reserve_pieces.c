@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 
 #include "clock.h"
-#include "device_memory.h"
 #include "minmax.h"
 #include "reserve_keeper.h"
 

@@ -92,10 +92,17 @@ static inline void spill_gate_leave(struct spill_gate_thread *self)
 
 /*
  * Enters for a request of the engine (request.h). A request is no work, but some must not run while
- * chunks move: the mover's marks would break a capture that begins or ends meanwhile. True: leave
- * by spill_gate_leave(spill_gate_self).
+ * chunks move: the mover's marks would break a capture that begins or ends meanwhile, and the driver
+ * refuses addresses that are not mapped. True: it is inside.
  */
 bool spill_gate_enter_request(void);
+
+/* `entered`: the answer of spill_gate_enter_request. */
+static inline void spill_gate_leave_request(bool entered)
+{
+	if (entered)
+		spill_gate_leave(spill_gate_self);
+}
 
 /* Counts one call in the thread's own record. */
 static inline void spill_gate_count(struct spill_gate_thread *self, unsigned counter)
