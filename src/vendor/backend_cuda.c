@@ -244,7 +244,7 @@ static int free_small_allocation(void)
 /*
  * The vendor's free of a small allocation waits for all work of its context (docs/measurements.md).
  * The program's own free would wait too. Unlike cuCtxSynchronize, the free does not break a capture
- * that another thread begins now.
+ * that another thread begins now, because the thread is relaxed.
  */
 static int wait_for_context(int device, void *context)
 {
@@ -252,7 +252,7 @@ static int wait_for_context(int device, void *context)
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	result = free_small_allocation();
+	result = SPILL_CUDA_RELAXED(free_small_allocation());
 	spill_cuda_leave(before, context);
 	return result;
 }

@@ -7,6 +7,7 @@
 
 #include "abi/cuda.h"
 #include "backend.h"
+#include "relaxed.h"
 
 struct spill_cuda {
 #define FUNCTION(needed, ret, symbol, params) ret(*symbol) params;
@@ -65,36 +66,13 @@ static inline void spill_cuda_leave(CUcontext before, CUcontext context)
 		spill_cuda_pop(context);
 }
 
-/*
- * Some calls break a capture of this or of another thread, unless this thread's mode is relaxed
- * (measured). Another thread may begin a capture at any moment.
- */
-struct spill_cuda_relaxed {
-	CUstreamCaptureMode before;
-	bool changed;
-};
-
-static inline struct spill_cuda_relaxed spill_cuda_relax_captures(void)
-{
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	bool changed = spill_cuda.cuThreadExchangeStreamCaptureMode &&
-	               !spill_cuda.cuThreadExchangeStreamCaptureMode(&mode);
-	return (struct spill_cuda_relaxed){mode, changed};
-}
-
-/* The mode is the program's. So an error, which may be that of earlier work, is no reason to leave it. */
-static inline void spill_cuda_restore_captures(struct spill_cuda_relaxed relaxed)
-{
-	if (relaxed.changed && spill_cuda.cuThreadExchangeStreamCaptureMode(&relaxed.before))
-		spill_cuda.cuThreadExchangeStreamCaptureMode(&relaxed.before);
-}
+/* Makes a call that a capture may forbid (relaxed.h). */
+#define SPILL_CUDA_RELAXED(call) \
+	SPILL_RELAXED(CUstreamCaptureMode, spill_cuda.cuThreadExchangeStreamCaptureMode, call)
 
 static inline CUresult spill_cuda_query_event(CUevent event)
 {
-	struct spill_cuda_relaxed relaxed = spill_cuda_relax_captures();
-	CUresult result = spill_cuda.cuEventQuery(event);
-	spill_cuda_restore_captures(relaxed);
-	return result;
+	return SPILL_CUDA_RELAXED(spill_cuda.cuEventQuery(event));
 }
 
 /* The default streams. In libspill's own calls stream 0 is always the legacy one. */

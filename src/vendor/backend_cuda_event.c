@@ -337,9 +337,7 @@ static int timer_between(int device, void *context, void *begin, void *end, uint
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	struct spill_cuda_relaxed relaxed = spill_cuda_relax_captures();
-	result = elapsed_time()(&ms, begin, end);
-	spill_cuda_restore_captures(relaxed);
+	result = SPILL_CUDA_RELAXED(elapsed_time()(&ms, begin, end));
 	spill_cuda_leave(before, context);
 	if (result)
 		return result;

@@ -27,7 +27,7 @@ static uint64_t pitch(uint64_t width)
 static int device_alloc(uint64_t bytes, uint64_t *ptr)
 {
 	CUdeviceptr address;
-	int result = spill_cuda.cuMemAlloc_v2(&address, bytes);
+	int result = SPILL_CUDA_RELAXED(spill_cuda.cuMemAlloc_v2(&address, bytes));
 	if (!result)
 		*ptr = address;
 	return result;
@@ -35,7 +35,12 @@ static int device_alloc(uint64_t bytes, uint64_t *ptr)
 
 static int device_free(uint64_t ptr)
 {
-	return spill_cuda.cuMemFree_v2(ptr);
+	return SPILL_CUDA_RELAXED(spill_cuda.cuMemFree_v2(ptr));
+}
+
+static int host_free(void *host)
+{
+	return SPILL_CUDA_RELAXED(spill_cuda.cuMemFreeHost(host));
 }
 
 /* Portable: every context of the process may use the memory. */
@@ -45,14 +50,14 @@ static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 	CUdeviceptr mapped;
 	struct spill_numa_thread before;
 	spill_numa_enter(&before);
-	int result =
-	    spill_cuda.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+	unsigned flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+	int result = SPILL_CUDA_RELAXED(spill_cuda.cuMemHostAlloc(&memory, bytes, flags));
 	spill_numa_leave(&before);
 	if (result)
 		return result;
 	result = spill_cuda.cuMemHostGetDevicePointer_v2(&mapped, memory, 0);
 	if (result) {
-		spill_cuda.cuMemFreeHost(memory);
+		host_free(memory);
 		return result;
 	}
 	*ptr = mapped;
@@ -60,17 +65,12 @@ static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 	return 0;
 }
 
-static int host_free(void *host)
-{
-	return spill_cuda.cuMemFreeHost(host);
-}
-
 static int managed_alloc(uint64_t bytes, uint64_t *ptr)
 {
 	CUdeviceptr address;
 	if (!spill_cuda.cuMemAllocManaged)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = spill_cuda.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
+	int result = SPILL_CUDA_RELAXED(spill_cuda.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL));
 	if (!result)
 		*ptr = address;
 	return result;
@@ -82,9 +82,10 @@ static int advise(uint64_t ptr, uint64_t bytes, CUmem_advise advice, enum spill_
 	CUmemLocation location = {on_device ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST,
 	                          on_device ? device : 0};
 	if (spill_cuda.cuMemAdvise_v2)
-		return spill_cuda.cuMemAdvise_v2(ptr, bytes, advice, location);
+		return SPILL_CUDA_RELAXED(spill_cuda.cuMemAdvise_v2(ptr, bytes, advice, location));
 	if (spill_cuda.cuMemAdvise)
-		return spill_cuda.cuMemAdvise(ptr, bytes, advice, on_device ? device : CU_DEVICE_CPU);
+		return SPILL_CUDA_RELAXED(
+		    spill_cuda.cuMemAdvise(ptr, bytes, advice, on_device ? device : CU_DEVICE_CPU));
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -93,7 +94,8 @@ static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location wh
 {
 	CUmemLocation node = {CU_MEM_LOCATION_TYPE_HOST_NUMA, spill_numa_node()};
 	if (where == SPILL_LOCATION_HOST && node.id != SPILL_NODE_NEAREST && spill_cuda.cuMemAdvise_v2)
-		return spill_cuda.cuMemAdvise_v2(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, node);
+		return SPILL_CUDA_RELAXED(
+		    spill_cuda.cuMemAdvise_v2(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, node));
 	return advise(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, where, device);
 }
 

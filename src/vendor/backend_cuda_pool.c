@@ -53,9 +53,7 @@ static int pool_create(int device, enum spill_place place, enum spill_location p
 	     !(spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) &&
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	struct spill_cuda_relaxed relaxed = spill_cuda_relax_captures();
-	int result = create_keeping_memory(&wanted, &made);
-	spill_cuda_restore_captures(relaxed);
+	int result = SPILL_CUDA_RELAXED(create_keeping_memory(&wanted, &made));
 	if (!result)
 		*pool = made;
 	return result;
@@ -63,7 +61,7 @@ static int pool_create(int device, enum spill_place place, enum spill_location p
 
 static int pool_destroy(void *pool)
 {
-	return spill_cuda.cuMemPoolDestroy(pool);
+	return SPILL_CUDA_RELAXED(spill_cuda.cuMemPoolDestroy(pool));
 }
 
 static int pool_allow(void *pool, int device)
@@ -75,8 +73,8 @@ static int pool_allow(void *pool, int device)
 static int pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
 {
 	CUdeviceptr address;
-	int result =
-	    spill_cuda.cuMemAllocFromPoolAsync(&address, bytes, pool, spill_cuda_stream(stream, per_thread));
+	CUstream on = spill_cuda_stream(stream, per_thread);
+	int result = SPILL_CUDA_RELAXED(spill_cuda.cuMemAllocFromPoolAsync(&address, bytes, pool, on));
 	if (!result)
 		*ptr = address;
 	return result;
@@ -84,7 +82,7 @@ static int pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread,
 
 static int pool_free(uint64_t ptr, void *stream, bool per_thread)
 {
-	return spill_cuda.cuMemFreeAsync(ptr, spill_cuda_stream(stream, per_thread));
+	return SPILL_CUDA_RELAXED(spill_cuda.cuMemFreeAsync(ptr, spill_cuda_stream(stream, per_thread)));
 }
 
 static int pool_figure(void *pool, CUmemPool_attribute attribute, uint64_t *bytes)
@@ -92,7 +90,7 @@ static int pool_figure(void *pool, CUmemPool_attribute attribute, uint64_t *byte
 	cuuint64_t value;
 	if (!spill_cuda.cuMemPoolGetAttribute)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = spill_cuda.cuMemPoolGetAttribute(pool, attribute, &value);
+	int result = SPILL_CUDA_RELAXED(spill_cuda.cuMemPoolGetAttribute(pool, attribute, &value));
 	if (!result)
 		*bytes = value;
 	return result;
@@ -116,7 +114,9 @@ static int pool_unused(void *pool, uint64_t *bytes)
 
 static int pool_trim(void *pool)
 {
-	return spill_cuda.cuMemPoolTrimTo ? spill_cuda.cuMemPoolTrimTo(pool, 0) : CUDA_ERROR_NOT_SUPPORTED;
+	if (!spill_cuda.cuMemPoolTrimTo)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return SPILL_CUDA_RELAXED(spill_cuda.cuMemPoolTrimTo(pool, 0));
 }
 
 static int pool_by(CUresult (*find)(CUmemoryPool *, CUdevice), int device, void **pool)

@@ -202,7 +202,7 @@ static uint64_t pitch(uint64_t width)
 static int device_alloc(uint64_t bytes, uint64_t *ptr)
 {
 	void *address;
-	int result = spill_hip.hipMalloc(&address, bytes);
+	int result = SPILL_HIP_RELAXED(spill_hip.hipMalloc(&address, bytes));
 	if (!result)
 		*ptr = (uintptr_t)address;
 	return result;
@@ -210,7 +210,12 @@ static int device_alloc(uint64_t bytes, uint64_t *ptr)
 
 static int device_free(uint64_t ptr)
 {
-	return spill_hip.hipFree((void *)(uintptr_t)ptr);
+	return SPILL_HIP_RELAXED(spill_hip.hipFree((void *)(uintptr_t)ptr));
+}
+
+static int host_free(void *host)
+{
+	return SPILL_HIP_RELAXED(spill_hip.hipHostFree(host));
 }
 
 /* Non-coherent: the device may cache the memory. The end of a kernel makes its writes visible. */
@@ -222,23 +227,18 @@ static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 	if (spill_numa_node() != SPILL_NODE_NEAREST)
 		flags |= hipHostMallocNumaUser;
 	spill_numa_enter(&before);
-	int result = spill_hip.hipHostMalloc(&memory, bytes, flags);
+	int result = SPILL_HIP_RELAXED(spill_hip.hipHostMalloc(&memory, bytes, flags));
 	spill_numa_leave(&before);
 	if (result)
 		return result;
 	result = spill_hip.hipHostGetDevicePointer(&mapped, memory, 0);
 	if (result) {
-		spill_hip.hipHostFree(memory);
+		host_free(memory);
 		return result;
 	}
 	*ptr = (uintptr_t)mapped;
 	*host = memory;
 	return 0;
-}
-
-static int host_free(void *host)
-{
-	return spill_hip.hipHostFree(host);
 }
 
 static int managed_alloc(uint64_t bytes, uint64_t *ptr)
@@ -249,7 +249,7 @@ static int managed_alloc(uint64_t bytes, uint64_t *ptr)
 		return result;
 	if (!has_managed(device))
 		return hipErrorNotSupported;
-	result = spill_hip.hipMallocManaged(&address, bytes, hipMemAttachGlobal);
+	result = SPILL_HIP_RELAXED(spill_hip.hipMallocManaged(&address, bytes, hipMemAttachGlobal));
 	if (!result)
 		*ptr = (uintptr_t)address;
 	return result;
@@ -259,8 +259,8 @@ static int advise(uint64_t ptr, uint64_t bytes, hipMemoryAdvise advice, enum spi
 {
 	if (!spill_hip.hipMemAdvise)
 		return hipErrorNotSupported;
-	return spill_hip.hipMemAdvise((void *)(uintptr_t)ptr, bytes, advice,
-	                              where == SPILL_LOCATION_DEVICE ? device : hipCpuDeviceId);
+	return SPILL_HIP_RELAXED(spill_hip.hipMemAdvise(
+	    (void *)(uintptr_t)ptr, bytes, advice, where == SPILL_LOCATION_DEVICE ? device : hipCpuDeviceId));
 }
 
 static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
@@ -337,7 +337,10 @@ static void last_error_forget(void)
 	(void)spill_hip.hipGetLastError();
 }
 
-/* No device can serve this. The runtime sets its last error by the rule of its version. */
+/*
+ * No device can serve this. The runtime sets its last error by the rule of its version, so no call
+ * may follow: it is not made relaxed. It breaks no capture that the program's own call would not.
+ */
 static int raise_out_of_memory(void)
 {
 	void *nothing = NULL;

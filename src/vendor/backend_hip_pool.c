@@ -9,6 +9,11 @@ static hipStream_t stream_of(void *stream, bool per_thread)
 	return !stream && per_thread ? hipStreamPerThread : stream;
 }
 
+static int pool_destroy(void *pool)
+{
+	return SPILL_HIP_RELAXED(spill_hip.hipMemPoolDestroy(pool));
+}
+
 static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
 {
 	hipMemPoolProps wanted = {.allocType = hipMemAllocationTypePinned,
@@ -21,21 +26,16 @@ static int pool_create(int device, enum spill_place place, enum spill_location p
 	    spill_hip.hipDeviceGetAttribute(&supported, hipDeviceAttributeMemoryPoolsSupported, device) ||
 	    !supported)
 		return hipErrorNotSupported;
-	int result = spill_hip.hipMemPoolCreate(&made, &wanted);
+	int result = SPILL_HIP_RELAXED(spill_hip.hipMemPoolCreate(&made, &wanted));
 	if (result)
 		return result;
 	result = spill_hip.hipMemPoolSetAttribute(made, hipMemPoolAttrReleaseThreshold, &everything);
 	if (result) {
-		spill_hip.hipMemPoolDestroy(made);
+		pool_destroy(made);
 		return result;
 	}
 	*pool = made;
 	return hipSuccess;
-}
-
-static int pool_destroy(void *pool)
-{
-	return spill_hip.hipMemPoolDestroy(pool);
 }
 
 static int pool_allow(void *pool, int device)
@@ -48,7 +48,8 @@ static int pool_allow(void *pool, int device)
 static int pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
 {
 	void *address;
-	int result = spill_hip.hipMallocFromPoolAsync(&address, bytes, pool, stream_of(stream, per_thread));
+	hipStream_t on = stream_of(stream, per_thread);
+	int result = SPILL_HIP_RELAXED(spill_hip.hipMallocFromPoolAsync(&address, bytes, pool, on));
 	if (!result)
 		*ptr = (uintptr_t)address;
 	return result;
@@ -56,18 +57,24 @@ static int pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread,
 
 static int pool_free(uint64_t ptr, void *stream, bool per_thread)
 {
-	return spill_hip.hipFreeAsync((void *)(uintptr_t)ptr, stream_of(stream, per_thread));
+	return SPILL_HIP_RELAXED(
+	    spill_hip.hipFreeAsync((void *)(uintptr_t)ptr, stream_of(stream, per_thread)));
 }
 
-static int pool_reserved(void *pool, uint64_t *bytes)
+static int pool_figure(void *pool, hipMemPoolAttr attribute, uint64_t *bytes)
 {
 	uint64_t value;
 	if (!spill_hip.hipMemPoolGetAttribute)
 		return hipErrorNotSupported;
-	int result = spill_hip.hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &value);
+	int result = SPILL_HIP_RELAXED(spill_hip.hipMemPoolGetAttribute(pool, attribute, &value));
 	if (!result)
 		*bytes = value;
 	return result;
+}
+
+static int pool_reserved(void *pool, uint64_t *bytes)
+{
+	return pool_figure(pool, hipMemPoolAttrReservedMemCurrent, bytes);
 }
 
 static int pool_unused(void *pool, uint64_t *bytes)
@@ -76,7 +83,7 @@ static int pool_unused(void *pool, uint64_t *bytes)
 	uint64_t reserved;
 	int result = pool_reserved(pool, &reserved);
 	if (!result)
-		result = spill_hip.hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used);
+		result = pool_figure(pool, hipMemPoolAttrUsedMemCurrent, &used);
 	if (!result)
 		*bytes = reserved > used ? reserved - used : 0;
 	return result;
@@ -84,7 +91,9 @@ static int pool_unused(void *pool, uint64_t *bytes)
 
 static int pool_trim(void *pool)
 {
-	return spill_hip.hipMemPoolTrimTo ? spill_hip.hipMemPoolTrimTo(pool, 0) : hipErrorNotSupported;
+	if (!spill_hip.hipMemPoolTrimTo)
+		return hipErrorNotSupported;
+	return SPILL_HIP_RELAXED(spill_hip.hipMemPoolTrimTo(pool, 0));
 }
 
 static int pool_by(hipError_t (*find)(hipMemPool_t *, int), int device, void **pool)
@@ -139,7 +148,7 @@ static int event_record(int device, void *context, void *stream, bool per_thread
 
 static bool event_passed(int device, void *context, void *event)
 {
-	return spill_hip.hipEventQuery(event) == hipSuccess;
+	return SPILL_HIP_RELAXED(spill_hip.hipEventQuery(event)) == hipSuccess;
 }
 
 static void event_destroy(int device, void *context, void *event)

@@ -39,8 +39,12 @@ struct faults_place {
 	const struct faults_call *call; /* NULL: none here */
 	unsigned long offset;
 	unsigned count;
+	bool strict; /* made a call that a capture may forbid, in a strict thread */
 };
 const struct faults_place *faults_place(unsigned index); /* NULL: no more */
+
+/* The call, which faults_now has counted, would break a capture if there were one. */
+void faults_note_strict(const struct faults_call *call, const void *caller);
 
 /* A fault that happened. */
 struct faults_met {

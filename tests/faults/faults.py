@@ -31,6 +31,8 @@ MAPS = {"cuMemMap", "cuMemSetAccess", "vendor"}
 EMPTY = re.compile(r".*\.jsonl|metrics\.tmp")  # files that were made and could not be used: further names of a log, a draft
 # Functions whose result is no failure of their own.
 NEVER_FAIL = {"hipGetLastError": "returns the last error", "hipPeekAtLastError": "returns the last error"}
+# Calls that a capture may forbid, and that are not made relaxed: hipMalloc sets the program's last error, so no call may follow.
+IN_STRICT_THREADS = ("hipMalloc@",)
 # Functions of libspill whose blocks of malloc live as long as the process.
 KEEP = {"intern_name": "names of objects in which calls were made", "add_file": "the same, for the log", "cache_real": "real functions",
         "store_layout": "sizes of parameters", "add_pool": "the vendor's pools", "make_pool": "pools in stream order", "make_list": "their streams",
@@ -80,13 +82,15 @@ class Report:
     """What faults.so wrote at the end of a run."""
 
     def __init__(self, text):
-        self.places, self.errors, self.met, self.left, self.blocks = [], {}, [], {}, collections.Counter()
+        self.places, self.errors, self.strict, self.met, self.left, self.blocks = [], {}, [], [], {}, collections.Counter()
         for line in text.splitlines():
             word, *rest = line.split()
             if word == "place":
                 self.places.append(Place(*rest[:3], int(rest[3])))
             elif word == "errors":
                 self.errors[rest[0]] = [int(error) for error in rest[1:]]
+            elif word == "strict":
+                self.strict.append(f"{rest[0]}@{rest[1]}")
             elif word == "met":
                 self.met.append(tuple(rest))
             elif word == "left":
@@ -250,6 +254,11 @@ def _lasting(run, *sides):
     return any(fault.on and fault.side in sides for fault in run.faults)
 
 
+def _leaves_strict(run):
+    """Its thread cannot be relaxed, because that call has failed or was not found."""
+    return any(name.endswith("ThreadExchangeStreamCaptureMode") or name in ("dlsym", "dlvsym") for name, *_ in run.report.met)
+
+
 def _status_complaints(run):
     if not run.program.may_end_with(run.status, run.stdout):
         return [f"exit status {run.status}"]
@@ -269,6 +278,9 @@ def judge(run, usual):
     seen = program.errors(run.stdout) - _allowed_errors(run)
     if seen:
         complaints.append(f"the program got {', '.join(sorted(seen))}")
+    strict = [place for place in run.report.strict if not place.startswith(IN_STRICT_THREADS)] if run.report else []
+    if strict and not _leaves_strict(run):
+        complaints.append(f"would break a capture: {', '.join(strict)}")
     files = [name for name in run.files if not (_lasting(run, "libc") and EMPTY.fullmatch(name))]
     if files:
         complaints.append(f"files: {files}")

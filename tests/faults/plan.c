@@ -68,18 +68,31 @@ void faults_read_plan(void)
 			faults_die("FAULTS is wrong:", text);
 }
 
-static void count_place(const struct faults_call *call, unsigned long offset)
+/* pre: locked */
+static struct faults_place *place_of(const struct faults_call *call, unsigned long offset)
 {
 	unsigned i = (unsigned)(offset * 2654435761u) % PLACES, looks = 0;
 
-	pthread_mutex_lock(&lock);
 	while (places[i].call && (places[i].call != call || places[i].offset != offset) && looks++ < PLACES)
 		i = (i + 1) % PLACES;
 	if (looks > PLACES)
 		faults_die("too many places:", call->name);
 	places[i].call = call;
 	places[i].offset = offset;
-	places[i].count++;
+	return &places[i];
+}
+
+static void count_place(const struct faults_call *call, unsigned long offset)
+{
+	pthread_mutex_lock(&lock);
+	place_of(call, offset)->count++;
+	pthread_mutex_unlock(&lock);
+}
+
+void faults_note_strict(const struct faults_call *call, const void *caller)
+{
+	pthread_mutex_lock(&lock);
+	place_of(call, (uintptr_t)caller - faults_library()->base)->strict = true;
 	pthread_mutex_unlock(&lock);
 }
 

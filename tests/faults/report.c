@@ -2,6 +2,7 @@
  * At the end of the process, behind libspill's own end, a line for each
  *	errors NAME ERROR…             function of libc that can fail
  *	place SIDE NAME OFFSET COUNT   place in libspill.so that called; SIDE: libc or vendor
+ *	strict NAME OFFSET             place whose call would have broken a capture of another thread
  *	met NAME ERROR OFFSET          fault, and where it was
  *	left NAME COUNT                thing that is still there
  *	block OFFSET                   block of malloc that is still there, by the place that asked for it
@@ -38,10 +39,13 @@ static void write_calls(FILE *file)
 			fprintf(file, " %d", *error);
 		fprintf(file, "\n");
 	}
-	for (unsigned i = 0; (place = faults_place(i)); i++)
+	for (unsigned i = 0; (place = faults_place(i)); i++) {
 		if (place->call)
 			fprintf(file, "place %s %s %lx %u\n", place->call->vendor ? "vendor" : "libc",
 			        place->call->name, place->offset, place->count);
+		if (place->strict)
+			fprintf(file, "strict %s %lx\n", place->call->name, place->offset);
+	}
 }
 
 static void write_left(FILE *file)

@@ -155,6 +155,7 @@ class Judge(unittest.TestCase):
                 ("the program got hipErrorUnknown", {"stdout": "free on 0 hipErrorUnknown\n"}),
                 ("files: ['core']", {"files": ["core"]}), ("there is no log", {"log": None}), ("not whole", {"log": lines[:-1]}),
                 ("schema", {"log": lines.replace(b'"kind":"exit"', b'"kind":"end"')}), ("spill log: bad", {"reader": "bad"}),
+                ("would break a capture: cuMemFree_v2@30", {"report": ["strict cuMemFree_v2 30"]}),
                 ("left: {'host'", {"report": ["left host 99999999"]}), ("left: {'malloc in", {"report": ["block 30000"]}),
                 ("the ledger has {'host_bytes'", {"log": lines.replace(b'"host_bytes":0,', b'"host_bytes":17,')})):
             with self.subTest(wrong):

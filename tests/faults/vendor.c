@@ -34,3 +34,10 @@ bool sim_test_fault(const char *symbol, const void *caller, int *code)
 {
 	return faults_own(symbol, caller) && faults_now(find(symbol), caller, code);
 }
+
+__attribute__((visibility("default"))) void sim_test_strict(const char *symbol, const void *caller);
+void sim_test_strict(const char *symbol, const void *caller)
+{
+	if (faults_own(symbol, caller))
+		faults_note_strict(find(symbol), caller);
+}

@@ -620,8 +620,18 @@ int sim_capture_exchange_mode(int mode)
 	return before;
 }
 
+/* Tests are told of a call that would break a capture, if there were one now. */
+static void tell_strict(void)
+{
+	struct sim_entered entered = sim_entered();
+
+	if (sim_test_strict && thread_mode != SIM_CAPTURE_RELAXED)
+		sim_test_strict(entered.symbol, entered.caller);
+}
+
 enum sim_status sim_capture_unsafe(void)
 {
+	tell_strict();
 	if (!atomic_load(&alive))
 		return SIM_OK;
 	pthread_mutex_lock(&sim_graph_lock);
@@ -664,6 +674,7 @@ enum sim_status sim_capture_asks_event(struct sim_event *event)
 	enum sim_status status;
 	void **place = event_capture_mark(event);
 
+	tell_strict();
 	if (!atomic_load(&alive) && !*place)
 		return SIM_OK;
 	pthread_mutex_lock(&sim_graph_lock);

@@ -278,11 +278,19 @@ static void trace_call(const char *symbol)
 		refuse_value("SPILL_SIM_TRACE", symbol, "a file that can be written");
 }
 
+static __thread struct sim_entered entered;
+
+struct sim_entered sim_entered(void)
+{
+	return entered;
+}
+
 bool sim_fault(const char *symbol, const char *base, const void *caller, int *code)
 {
 	bool fail = false;
 
 	sim_config();
+	entered = (struct sim_entered){symbol, caller};
 	trace_call(symbol);
 	if (sim_test_fault && sim_test_fault(symbol, caller, code))
 		return true;

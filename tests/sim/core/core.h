@@ -142,6 +142,15 @@ const struct sim_config *sim_config(void);
 bool sim_fault(const char *symbol, const char *base, const void *caller, int *code);
 /* A preload of the tests may have this function (tests/faults). It is asked before SPILL_SIM_FAIL. */
 extern bool sim_test_fault(const char *symbol, const void *caller, int *code) __attribute__((weak));
+/* The same for each call that a capture may forbid, in a thread whose mode is not relaxed. */
+extern void sim_test_strict(const char *symbol, const void *caller) __attribute__((weak));
+
+/* The entry point that sim_fault was asked for last in this thread. */
+struct sim_entered {
+	const char *symbol;
+	const void *caller;
+};
+struct sim_entered sim_entered(void);
 
 /* Prints `sim: NAME is not implemented` on stderr, once per name. */
 void sim_missing(const char *symbol);

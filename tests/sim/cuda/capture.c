@@ -21,6 +21,7 @@ static const enum row forbidden[] = {
     ROW_cuMemPoolCreate,
     ROW_cuMemPoolDestroy,
     ROW_cuMemPoolTrimTo,
+    ROW_cuMemPoolGetAttribute,
     ROW_cuArrayCreate_v2,
     ROW_cuArray3DCreate_v2,
     ROW_cuMipmappedArrayCreate,
