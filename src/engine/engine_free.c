@@ -124,7 +124,8 @@ static void free_behind_context(struct spill_request *request, struct spill_allo
 /*
  * Releases our memory after all work that may use it, as the vendor's free would. If the wait fails
  * (a dead context), the vendor's free would fail with the same error. In a capture the release is
- * deferred: a wait would break the capture, and the vendor's free need not.
+ * deferred: a wait would break the capture, and the vendor's free need not. On HIP a capture may begin
+ * between the look and the wait (docs/limits.md, "AMD").
  */
 static void free_now(struct spill_request *request, struct spill_allocation *allocation)
 {
@@ -138,16 +139,18 @@ static void free_now(struct spill_request *request, struct spill_allocation *all
 		free_behind_context(request, allocation);
 		return;
 	}
-	if (spill_capture_any()) {
+	int result = 0;
+	bool captures = spill_capture_any();
+	if (!captures)
+		result = spill_deferred_wait(allocation->backend, allocation->device, allocation->context);
+	if (captures || spill_capture_refused(result)) {
 		spill_deferred_add(take_for_deferral(request, allocation));
-		return;
-	}
-	request->result = spill_deferred_wait(allocation->backend, allocation->device, allocation->context);
-	if (request->result) {
+	} else if (result) {
+		request->result = result;
 		put_back(allocation);
-		return;
+	} else {
+		spill_engine_end(request, allocation, SPILL_REASON_FREE);
 	}
-	spill_engine_end(request, allocation, SPILL_REASON_FREE);
 }
 
 /* The same in stream order: after the work that is on the stream now. */

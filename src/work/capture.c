@@ -12,6 +12,7 @@
 enum mode { GLOBAL, THREAD_LOCAL, RELAXED };
 
 /* Errors of a call that ends a capture. HIP has the same numbers. */
+#define UNSUPPORTED 900  /* the call is forbidden; it has made the capture invalid */
 #define INVALIDATED 901  /* the capture is over */
 #define UNJOINED 904     /* the capture is over */
 #define WRONG_THREAD 908 /* the only error after which the capture goes on */
@@ -218,6 +219,11 @@ bool spill_capture_forbids(const struct spill_backend *backend, const struct spi
 		return false;
 	struct capture_survey seen = capture_survey();
 	return seen.own || (this_thread.mode == GLOBAL && seen.global);
+}
+
+bool spill_capture_refused(int result)
+{
+	return result == UNSUPPORTED;
 }
 
 void spill_capture_context_ended(const struct spill_context_end *end)

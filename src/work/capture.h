@@ -62,6 +62,9 @@ uint64_t spill_capture_thread(void);
  */
 bool spill_capture_any(void);
 
+/* The vendor's error of a call that a capture forbids. */
+bool spill_capture_refused(int result);
+
 /* All captures of a context end with the context. */
 void spill_capture_context_ended(const struct spill_context_end *end);
 

@@ -119,6 +119,17 @@ class Elsewhere(CaptureCase):
         self.words(words.format(""), **options)
         self.assertGreater(held(self.last_alloc())["device"], 0, "it has room for it otherwise")
 
+    def test_one_that_begins_before_the_wait_of_a_free(self):
+        """The vendor refuses the wait, as on HIP. The program's free succeeds, and the memory is released later."""
+        words, calls = f"{FULL} alloc:4 free alloc:4 look free", self.folder / "calls"
+        self.assertEqual(set(dict(self.words(words, SPILL_OOM_CHAIN="host", SPILL_SIM_TRACE=calls)).values()), {"CUDA_SUCCESS"})
+        names = [name for name in calls.read_text(encoding="utf-8").splitlines() if name in ("cuMemAlloc_v2", "cuMemHostAlloc", "cuMemFree_v2")]
+        usual, spill = self.checked_records()[-1]["live"], names.index("cuMemHostAlloc")
+        wait = names[:spill].count("cuMemAlloc_v2") + 1
+        results = self.words(words, SPILL_OOM_CHAIN="host", SPILL_SIM_FAIL=f"cuMemAlloc_v2:{wait}:900")
+        self.assertEqual({result for _, result in results}, {"CUDA_SUCCESS"})
+        self.assertEqual(self.checked_records()[-1]["live"], usual)
+
     def test_forbidden(self):
         words = f"{FULL} thread:begin:a:0 alloc:4 thread:status:a thread:end:a"
         self.assertEqual(self.words(words), self.words(words, preload=False))
