@@ -25,30 +25,14 @@
  * The shorter context is the last access. It counts if the access before it is the same, too.
  */
 #define COMPARED 128
-/* Least share of right predictions, 3/8. Of two sequences that run at once, one is predicted. */
-#define SURE_LEAST (SPILL_ACCESS_SURE / 8 * 3)
-
 static struct spill_access access_of(const uint32_t *keys, unsigned place, uint16_t site)
 {
 	return (struct spill_access){keys[place], site, (uint16_t)spill_min(place, UINT16_MAX)};
 }
 
-static const struct spill_access *access_at(const struct spill_access_history *history, uint64_t number)
-{
-	return &history->uses[number % SPILL_ACCESS_USES];
-}
-
 static bool is_same_access(const struct spill_access *a, const struct spill_access *b)
 {
 	return a->key == b->key && a->site == b->site;
-}
-
-/* The names of the chunk of that access by now. Returns their number. */
-static inline unsigned names_of(const struct spill_access_history *history, uint64_t number,
-                                uint32_t names[SPILL_CHUNK_NAMES])
-{
-	return spill_chunk_renames_get(&history->renames, access_at(history, number)->key, number,
-	                               history->count - history->next, names);
 }
 
 /* The chunk is the predicted one, by a name that it has by now. */
@@ -57,9 +41,9 @@ static inline bool is_predicted(const struct spill_access_history *history, uint
 {
 	uint32_t names[SPILL_CHUNK_NAMES];
 
-	if (access_at(history, number)->site != use->site)
+	if (spill_access_at(history, number)->site != use->site)
 		return false;
-	for (unsigned i = names_of(history, number, names); i-- > 0;)
+	for (unsigned i = spill_access_names(history, number, names); i-- > 0;)
 		if (names[i] == use->key)
 			return true;
 	return false;
@@ -75,7 +59,7 @@ static void learn_names(struct spill_access_history *history, uint64_t end, cons
 	if (count > RENAMED || old_count > RENAMED)
 		return;
 	for (unsigned i = 0; i < old_count; i++)
-		old[i] = access_at(history, history->next + i)->key;
+		old[i] = spill_access_at(history, history->next + i)->key;
 	spill_chunk_renames_learn(&history->renames, history->count, history->next, old, old_count, keys,
 	                          count);
 }
@@ -92,9 +76,9 @@ static bool ends_alike(const struct spill_access_history *history, const struct 
 	    history->count - (end - length) >= SPILL_ACCESS_USES)
 		return false;
 	for (unsigned i = 0; i < length; i++) {
-		const struct spill_access *now = i ? access_at(history, history->count - i) : newest;
+		const struct spill_access *now = i ? spill_access_at(history, history->count - i) : newest;
 
-		if (!is_same_access(access_at(history, end - 1 - i), now))
+		if (!is_same_access(spill_access_at(history, end - 1 - i), now))
 			return false;
 	}
 	return true;
@@ -187,7 +171,7 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 	 * The same chunk by another site: a kernel with another grid, as in the last batch of an
 	 * epoch.
 	 */
-	if (any && !found && access_at(history, history->next)->key == use->key)
+	if (any && !found && spill_access_at(history, history->next)->key == use->key)
 		found = history->next + 1;
 	count_prediction(history, found);
 	if (found)
@@ -226,7 +210,7 @@ static uint64_t end_of_launch(const struct spill_access_history *history, uint64
 {
 	uint64_t end = first + 1;
 
-	while (end < history->count && access_at(history, end)->place)
+	while (end < history->count && spill_access_at(history, end)->place)
 		end++;
 	return end;
 }
@@ -254,11 +238,11 @@ static uint64_t end_by_code(const struct spill_access_history *history, const st
 {
 	uint64_t next = history->next, end;
 
-	if (next >= history->count || history->misses > LOST || access_at(history, next)->place ||
-	    access_at(history, next)->site != first->site)
+	if (next >= history->count || history->misses > LOST || spill_access_at(history, next)->place ||
+	    spill_access_at(history, next)->site != first->site)
 		return 0;
 	end = end_of_launch(history, next);
-	if (end == history->count || access_at(history, end)->site == first->site)
+	if (end == history->count || spill_access_at(history, end)->site == first->site)
 		return 0;
 	return launch_predicts(history, end, first) || !find_near(history, first) ? end : 0;
 }
@@ -301,29 +285,11 @@ void spill_access_history_launch(struct spill_access_history *history, const uin
 		add_access(history, access_of(keys, i, site), end, !all && i + 1 == count);
 }
 
-bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
-                               struct spill_access *use)
-{
-	if (history->sure < SURE_LEAST || history->count - history->next <= walk->steps)
-		return false;
-	uint64_t number = history->next + walk->steps;
-	uint32_t names[SPILL_CHUNK_NAMES];
-	unsigned count = names_of(history, number, names);
-
-	*use = *access_at(history, number);
-	use->key = names[walk->names++];
-	if (walk->names >= count) {
-		walk->names = 0;
-		walk->steps++;
-	}
-	return true;
-}
-
 bool spill_access_history_past(const struct spill_access_history *history, uint64_t ago,
                                struct spill_access *use)
 {
 	if (ago >= history->count || ago >= SPILL_ACCESS_USES)
 		return false;
-	*use = *access_at(history, history->count - 1 - ago);
+	*use = *spill_access_at(history, history->count - 1 - ago);
 	return true;
 }

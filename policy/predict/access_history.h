@@ -27,6 +27,8 @@
 #define SPILL_ACCESS_CONTEXTS 65536
 /* All of the last accesses were predicted. */
 #define SPILL_ACCESS_SURE 65536
+/* Least share of right predictions, 3/8. Of two sequences that run at once, one is predicted. */
+#define SPILL_ACCESS_SURE_LEAST (SPILL_ACCESS_SURE / 8 * 3)
 
 /* One access of one chunk. */
 struct spill_access {
@@ -67,12 +69,42 @@ struct spill_access_walk {
 	unsigned names; /* of the access at hand that were returned */
 };
 
+static inline const struct spill_access *spill_access_at(const struct spill_access_history *history,
+                                                         uint64_t number)
+{
+	return &history->uses[number % SPILL_ACCESS_USES];
+}
+
+/* The names of the chunk of that access by now. Returns their number. */
+static inline unsigned spill_access_names(const struct spill_access_history *history, uint64_t number,
+                                          uint32_t names[SPILL_CHUNK_NAMES])
+{
+	return spill_chunk_renames_get(&history->renames, spill_access_at(history, number)->key, number,
+	                               history->count - history->next, names);
+}
+
 /*
  * The next predicted access. False: there is no further one. There is none while most of the last
- * predictions were wrong: then eviction by age is better.
+ * predictions were wrong: then eviction by age is better. Inline, because a choice takes thousands of
+ * steps while the program waits.
  */
-bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
-                               struct spill_access *use);
+static inline bool spill_access_history_next(const struct spill_access_history *history,
+                                             struct spill_access_walk *walk, struct spill_access *use)
+{
+	if (history->sure < SPILL_ACCESS_SURE_LEAST || history->count - history->next <= walk->steps)
+		return false;
+	uint64_t number = history->next + walk->steps;
+	uint32_t names[SPILL_CHUNK_NAMES];
+	unsigned count = spill_access_names(history, number, names);
+
+	*use = *spill_access_at(history, number);
+	use->key = names[walk->names++];
+	if (walk->names >= count) {
+		walk->names = 0;
+		walk->steps++;
+	}
+	return true;
+}
 
 /*
  * The access `ago` accesses before the last one. False: there is no such access, or it is

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "hash.h"
 #include "minmax.h"
 
 /*
@@ -20,15 +19,10 @@ static bool is_same_period(uint64_t one, uint64_t other)
 	return spill_max(one, other) - spill_min(one, other) <= other / SAME_PERIOD;
 }
 
-static unsigned slot_of(uint32_t key)
-{
-	return spill_hash(1, key) % SPILL_CHUNK_RENAMES;
-}
-
 unsigned spill_chunk_renames_find(const struct spill_chunk_renames *renames, uint32_t key, uint64_t time,
                                   uint64_t period, uint32_t names[SPILL_CHUNK_NAMES])
 {
-	const struct spill_chunk_rename *rename = &renames->slots[slot_of(key)];
+	const struct spill_chunk_rename *rename = &renames->slots[spill_chunk_renames_slot(key)];
 	unsigned count = 0;
 
 	if (rename->from == key && rename->since > time && is_same_period(rename->period, period))
@@ -42,8 +36,10 @@ unsigned spill_chunk_renames_find(const struct spill_chunk_renames *renames, uin
 static void learn_name(struct spill_chunk_renames *renames, uint64_t now, uint64_t before, uint32_t from,
                        uint32_t to)
 {
-	struct spill_chunk_rename *rename = &renames->slots[slot_of(from)];
+	unsigned slot = spill_chunk_renames_slot(from);
+	struct spill_chunk_rename *rename = &renames->slots[slot];
 
+	renames->taken[slot / 64] |= UINT64_C(1) << slot % 64;
 	if (rename->from != from || rename->since <= before || !is_same_period(rename->period, now - before))
 		*rename = (struct spill_chunk_rename){.from = from};
 	if (rename->to[0] != to) {

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "hash.h"
+
 /* A power of two. */
 #define SPILL_CHUNK_RENAMES 4096
 #define SPILL_CHUNK_NAMES 2
@@ -24,8 +26,14 @@ struct spill_chunk_rename {
 
 struct spill_chunk_renames {
 	struct spill_chunk_rename slots[SPILL_CHUNK_RENAMES]; /* by the hash of `from` */
+	uint64_t taken[SPILL_CHUNK_RENAMES / 64];             /* a bit for each slot that has a name */
 	uint64_t since;                                       /* the time of the last rename */
 };
+
+static inline unsigned spill_chunk_renames_slot(uint32_t key)
+{
+	return spill_hash(1, key) % SPILL_CHUNK_RENAMES;
+}
 
 /* The part of spill_chunk_renames_get for a table with renames since that time. pre: names[0] is key */
 unsigned spill_chunk_renames_find(const struct spill_chunk_renames *renames, uint32_t key, uint64_t time,
@@ -40,9 +48,13 @@ static inline unsigned spill_chunk_renames_get(const struct spill_chunk_renames 
                                                uint64_t time, uint64_t period,
                                                uint32_t names[SPILL_CHUNK_NAMES])
 {
+	unsigned slot = spill_chunk_renames_slot(key);
+
 	names[0] = key;
-	/* Mostly nothing was renamed: that costs no call. */
-	return renames->since <= time ? 1 : spill_chunk_renames_find(renames, key, time, period, names);
+	/* Most programs rename nothing, and the others only a part of their chunks: that costs no call. */
+	if (renames->since <= time || !(renames->taken[slot / 64] >> slot % 64 & 1))
+		return 1;
+	return spill_chunk_renames_find(renames, key, time, period, names);
 }
 
 /*

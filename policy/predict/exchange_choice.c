@@ -16,25 +16,12 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-int spill_exchange_chunk_compare(const void *left, const void *right)
+static inline struct spill_exchange_chunk *find_chunk(const struct spill_exchange_choice *choice,
+                                                      uint32_t key)
 {
-	const struct spill_exchange_chunk *a = left, *b = right;
+	unsigned place = spill_chunk_index_find(&choice->index, key);
 
-	return (a->key > b->key) - (a->key < b->key);
-}
-
-static struct spill_exchange_chunk *find_chunk(const struct spill_exchange_choice *choice, uint32_t key)
-{
-	struct spill_exchange_chunk *low = choice->chunks;
-	unsigned count = choice->count;
-
-	while (count > 1) {
-		unsigned half = count / 2;
-
-		low += low[half].key <= key ? half : 0;
-		count -= half;
-	}
-	return count && low->key == key ? low : NULL;
+	return place == SPILL_CHUNK_NOWHERE ? NULL : &choice->chunks[place];
 }
 
 static bool may_come(const struct spill_exchange_chunk *chunk)

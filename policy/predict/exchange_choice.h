@@ -19,6 +19,7 @@
 #define SPILL_EXCHANGE_CHOICE_H
 
 #include "access_history.h"
+#include "chunk_index.h"
 #include "migration_benefit.h"
 
 enum spill_exchange_verdict { SPILL_EXCHANGE_STAYS, SPILL_EXCHANGE_COMES, SPILL_EXCHANGE_GOES };
@@ -41,10 +42,11 @@ struct spill_exchange_chunk {
 };
 
 struct spill_exchange_choice {
-	struct spill_exchange_chunk *chunks; /* sorted by key, before and after */
+	struct spill_exchange_chunk *chunks;
 	unsigned count;
-	unsigned *ranks;  /* room for `count` numbers, to sort in here. */
-	uint64_t room;    /* device bytes that are free without a demotion. */
+	struct spill_chunk_index index; /* of all chunks */
+	unsigned *ranks;                /* room for `count` numbers, to sort in here. */
+	uint64_t room;                  /* device bytes that are free without a demotion. */
 	uint64_t spare;   /* part of it to leave free again, if victims exist that are not needed soon. */
 	uint64_t slice;   /* most bytes to promote at once, unless more are needed. */
 	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
@@ -55,9 +57,6 @@ struct spill_exchange_choice {
 	uint64_t excess_ns;   /* in-place cost of a needed MiB on the host: the reason of the decision */
 	uint64_t rent_ns; /* what a MiB that leaves for it will cost; excess_ns has to be that much more */
 };
-
-/* Compares by key, for qsort(3) by the caller. */
-int spill_exchange_chunk_compare(const void *left, const void *right);
 
 /*
  * Decides; true if a chunk comes. pre: `history` has the accesses of the launch that comes now.

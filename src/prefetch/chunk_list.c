@@ -12,6 +12,7 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 	if (!spill_chunk_map_of(va, &entry))
 		return;
 	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
+	spill_chunk_index_add(&list->index, entry.key, list->count);
 	list->chunks[list->count++] = (struct spill_exchange_chunk){
 	    .key = entry.key,
 	    .bytes = chunk->bytes,
@@ -26,11 +27,11 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 static void mark_needed(struct spill_chunk_list *list, const struct spill_launch_access *access)
 {
 	for (unsigned i = 0; i < access->count; i++) {
-		struct spill_exchange_chunk key = {.key = access->keys[i]};
-		struct spill_exchange_chunk *found =
-		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_exchange_chunk_compare);
-		if (found)
-			*(i < access->sure ? &found->needed : &found->maybe) = true;
+		unsigned place = spill_chunk_index_find(&list->index, access->keys[i]);
+		if (place == SPILL_CHUNK_NOWHERE)
+			continue;
+		struct spill_exchange_chunk *found = &list->chunks[place];
+		*(i < access->sure ? &found->needed : &found->maybe) = true;
 	}
 }
 
@@ -41,9 +42,13 @@ bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
 	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
 	     chunked = spill_chunked_next(chunked))
 		room += chunked->base.device == device ? chunked->count : 0;
-	*list = (struct spill_chunk_list){.chunks = calloc(room + 1, sizeof(*list->chunks)),
-	                                  .ranks = calloc(room + 1, sizeof(*list->ranks))};
-	if (!list->chunks || !list->ranks)
+	unsigned bits = spill_chunk_index_bits(room);
+	*list = (struct spill_chunk_list){
+	    .chunks = calloc(room + 1, sizeof(*list->chunks)),
+	    .index = {.slots = calloc((size_t)1 << bits, sizeof(*list->index.slots)), .bits = bits},
+	    .ranks = calloc(room + 1, sizeof(*list->ranks)),
+	};
+	if (!list->chunks || !list->index.slots || !list->ranks)
 		return false;
 	/* There may be more of them since. */
 	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
@@ -52,7 +57,6 @@ bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
 		for (unsigned i = 0; i < more && list->count < room; i++)
 			add_chunk(list, chunked, i);
 	}
-	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_exchange_chunk_compare);
 	mark_needed(list, access);
 	return true;
 }
@@ -60,6 +64,7 @@ bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
 void spill_chunk_list_free(struct spill_chunk_list *list)
 {
 	free(list->chunks);
+	free(list->index.slots);
 	free(list->ranks);
 }
 

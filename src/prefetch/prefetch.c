@@ -229,6 +229,7 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		struct spill_exchange_choice choice = {
 		    .chunks = list.chunks,
 		    .count = list.count,
+		    .index = list.index,
 		    .ranks = list.ranks,
 		    .room = spill_promote_room(backend, device) + spill_exchange_kept(),
 		    .spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),

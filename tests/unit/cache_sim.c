@@ -84,11 +84,16 @@ static void run_ours(struct sim *sim)
 {
 	static struct spill_exchange_chunk chunks[SIM_CHUNKS];
 	static unsigned ranks[SIM_CHUNKS];
+	static struct spill_chunk_slot slots[4 * SIM_CHUNKS];
+	struct spill_chunk_index index = {slots, spill_chunk_index_bits(SIM_CHUNKS)};
 	uint64_t resident[SIM_CHUNKS], room = start(sim, resident), total = sim_total(sim);
 
-	for (unsigned i = 0; i < sim->chunks; i++)
+	memset(slots, 0, sizeof(slots));
+	for (unsigned i = 0; i < sim->chunks; i++) {
 		chunks[i] =
 		    (struct spill_exchange_chunk){.key = i, .bytes = sim->bytes[i], .on_host = !resident[i]};
+		spill_chunk_index_add(&index, i, i);
+	}
 	for (unsigned i = 0; i < sim->count; i++) {
 		struct spill_exchange_chunk *used = &chunks[sim->uses[i].key];
 
@@ -99,6 +104,7 @@ static void run_ours(struct sim *sim)
 		struct spill_exchange_choice window = {
 		    .chunks = chunks,
 		    .count = sim->chunks,
+		    .index = index,
 		    .ranks = ranks,
 		    .room = room,
 		    .slice = (total - sim->capacity) / 8,

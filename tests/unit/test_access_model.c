@@ -431,12 +431,22 @@ TEST(the_sums_are_due_every_250_ms)
 
 /* -- exchanges ---------------------------------------------------------------------------------------------- */
 
+static void find_by_key(struct spill_exchange_choice *choice)
+{
+	static struct spill_chunk_slot slots[16];
+	memset(slots, 0, sizeof(slots));
+	choice->index = (struct spill_chunk_index){slots, spill_chunk_index_bits(8)};
+	for (unsigned i = 0; i < choice->count; i++)
+		spill_chunk_index_add(&choice->index, choice->chunks[i].key, i);
+}
+
 static uint64_t copy_cost(void)
 {
 	struct spill_exchange_chunk chunks[1] = {{.key = 5, .bytes = 64 * MIB, .on_host = true}};
 	unsigned ranks[2];
 	struct spill_exchange_choice choice = {.chunks = chunks, .count = 1, .ranks = ranks, .slice = 1};
 	uint64_t cost_ns;
+	find_by_key(&choice);
 	spill_access_model_choose(&choice, 0, &cost_ns);
 	return cost_ns;
 }
@@ -526,6 +536,7 @@ TEST(chunks_pause_when_an_exchange_does_not_pay)
 		advice = learn(1, key, 64);
 		assert_true(advice.bring);
 	}
+	find_by_key(&choice);
 	assert_false(spill_access_model_choose(&choice, advice.site, &cost_ns));
 	assert_false(choice.pays);
 	for (uint32_t key = 5; key < 10; key++)
@@ -547,6 +558,7 @@ TEST(an_exchange_goes_by_the_order_of_accesses)
 	chunks[3].on_host = true;
 	for (uint32_t i = 0; i < 44; i++)
 		advice = learn(1, i % 8 + 10, 0);
+	find_by_key(&choice);
 	assert_true(spill_access_model_choose(&choice, advice.site, &cost_ns));
 	assert_int_equal(chunks[3].verdict, SPILL_EXCHANGE_COMES);
 	assert_int_equal(chunks[2].verdict, SPILL_EXCHANGE_GOES);

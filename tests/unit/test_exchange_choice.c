@@ -5,7 +5,6 @@
 #define SETUP begin
 #include "unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "exchange_choice.h"
@@ -17,6 +16,7 @@
 static struct spill_access_history order;
 static struct spill_migration_benefit reuse;
 static struct spill_exchange_chunk chunks[MOST];
+static struct spill_chunk_slot slots[2 * MOST];
 static unsigned ranks[MOST];
 static struct spill_exchange_choice window;
 
@@ -66,9 +66,18 @@ static void need(unsigned nth)
 	chunks[nth - 1].needed = true;
 }
 
+static bool choose_for(const struct spill_migration_benefit *by, uint16_t site, bool moved_so_far)
+{
+	memset(slots, 0, sizeof(slots));
+	window.index = (struct spill_chunk_index){slots, spill_chunk_index_bits(MOST)};
+	for (unsigned i = 0; i < window.count; i++)
+		spill_chunk_index_add(&window.index, chunks[i].key, i);
+	return spill_exchange_choose(&window, &order, by, site, moved_so_far);
+}
+
 static bool choose(const struct spill_migration_benefit *by)
 {
-	return spill_exchange_choose(&window, &order, by, SITE, false);
+	return choose_for(by, SITE, false);
 }
 
 /* Exactly these come and go: a letter each, + - or blank for the ones that stay. */
@@ -301,12 +310,12 @@ TEST(it_must_pay)
 	verdicts("....");
 	assert_in_range(chunks[0].excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB,
 	                3 * SPILL_BENEFIT_COPY_NS_PER_MIB / 2);
-	assert_true(spill_exchange_choose(&window, &order, &reuse, SITE, true));
+	assert_true(choose_for(&reuse, SITE, true));
 	window.always = true;
 	assert_true(choose(&reuse));
 	window.always = false;
 	excess(2, 121);
-	assert_true(spill_exchange_choose(&window, &order, &reuse, 2, false));
+	assert_true(choose_for(&reuse, 2, false));
 }
 
 /* Each of the foreseen uses counts, as long as the stay lasts: until `horizon` of others was used. */
@@ -443,16 +452,23 @@ TEST(the_foreseen_must_pay_themselves)
 	verdicts("+.+..................--");
 }
 
-/* qsort's: by key, a total order. */
-TEST(compared_by_key)
+/* Whatever the order of the list, the same chunks come and go. */
+TEST(the_order_of_the_list_does_not_matter)
 {
-	static const uint32_t keys[] = {UINT32_MAX, 5, 0, INT32_MAX, 7};
-	struct spill_exchange_chunk some[5] = {0};
-
-	for (unsigned i = 0; i < 5; i++)
-		some[i].key = keys[i];
-	qsort(some, 5, sizeof(some[0]), spill_exchange_chunk_compare);
-	for (unsigned i = 1; i < 5; i++)
-		assert_true(some[i - 1].key < some[i].key);
-	assert_int_equal(spill_exchange_chunk_compare(&some[2], &some[2]), 0);
+	enum spill_exchange_verdict before[MOST];
+	add_both(4, 8);
+	sweeps(SITE);
+	need(1);
+	assert_true(choose(NULL));
+	for (unsigned i = 0; i < window.count; i++)
+		before[i] = chunks[i].verdict;
+	for (unsigned i = 0; i < window.count; i++) {
+		struct spill_exchange_chunk chunk = chunks[i];
+		unsigned other = (i * 5 + 3) % window.count;
+		chunks[i] = chunks[other];
+		chunks[other] = chunk;
+	}
+	assert_true(choose(NULL));
+	for (unsigned i = 0; i < window.count; i++)
+		assert_int_equal(chunks[i].verdict, before[chunks[i].key / 10 - 1]);
 }
