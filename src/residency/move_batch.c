@@ -203,7 +203,7 @@ static void report_part(const struct moved_part *moved, struct spill_move_reason
 		size_t length = line ? spill_record_move(&record, line, SPILL_LOG_LINE) : 0;
 		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
 		                                 .host = demoted ? moved->bytes : 0};
-		spill_ledger_offer(line, length, SPILL_LOG_NOW,
+		spill_ledger_offer(line, length, SPILL_LOG_SOON,
 		                   demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
 		spill_scratch_give_back(line);
 	}
@@ -237,6 +237,8 @@ void spill_move_batch_report(const struct spill_move_batch *batch, struct spill_
 		                                       &moved.order, &moved.level))
 			report_part(&moved, why);
 	}
+	/* A write for each line would take longer than the line: up to 30 leave and come together. */
+	spill_log_flush();
 	spill_metrics_look();
 }
 
