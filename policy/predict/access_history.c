@@ -9,6 +9,8 @@
  * The position stays for so many unknown accesses. After more of them, the program does other work.
  */
 #define HELD 4
+/* After so many unknown accesses in a row, the step is perhaps like an older one. */
+#define DOUBTED 3
 /* A new position is in doubt for so many accesses. */
 #define NEW_PLACE 8
 /*
@@ -182,8 +184,18 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 }
 
 /*
+ * Is the place better than the predicted one? A later one is. An earlier one is a step further back: with
+ * PyTorch's expandable segments some buffers return to where they were two steps before, and all others have
+ * moved on, so that step predicts worse. It counts if nothing was right lately.
+ */
+static bool is_better(const struct spill_access_history *history, uint64_t place)
+{
+	return place >= history->next || history->misses >= DOUBTED;
+}
+
+/*
  * Adds an access. `end`: its launch runs the predicted code, which ends there; 0: it is not known.
- * `doubt`: but on other chunks, so a place where the last launches occurred before is better.
+ * `doubt`: but on other chunks, so a place where the last launches occurred may be better.
  */
 static void add_access(struct spill_access_history *history, struct spill_access use, uint64_t end,
                        bool doubt)
@@ -196,7 +208,8 @@ static void add_access(struct spill_access_history *history, struct spill_access
 	uint64_t next = end;
 	if (!end)
 		next = find_position(history, &use, *by_long, *by_short);
-	else if (doubt && ends_alike(history, &use, *by_long, long_length(history)))
+	else if (doubt && is_better(history, *by_long) &&
+	         ends_alike(history, &use, *by_long, long_length(history)))
 		next = *by_long;
 
 	history->uses[history->count++ % SPILL_ACCESS_USES] = use;
