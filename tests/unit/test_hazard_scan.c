@@ -1,5 +1,6 @@
 /* What of this process stands against movable memory: its environment, its libraries, its open devices. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include "unit.h"
 
 #include <stdio.h>
@@ -22,6 +23,15 @@ static bool seems(long arguments[6], long *result)
 	memcpy((char *)arguments[2], opened,
 	       strlen(opened)); // NOLINT(bugprone-not-null-terminated-result): as readlinkat
 	return true;
+}
+
+/* The first descriptor is `device` from now on, under the name of another; NULL: its own. */
+static void open_as(const char *device, const char *name)
+{
+	int descriptor = open(device, O_RDONLY);
+	opened = name;
+	assert_int_equal(dup2(descriptor, 0), 0);
+	close(descriptor);
 }
 
 /* Some library under the name of another: cmocka's. */
@@ -107,12 +117,61 @@ TEST(a_library_that_is_idle)
 	assert_null(spill_hazard_scan_mapped());
 	load_as("libcufile.so.0");
 	assert_null(spill_hazard_scan_mapped());
-	opened = "/dev/nvidia0";
+	open_as("/dev/null", "/dev/nvidia0");
 	assert_null(spill_hazard_scan_mapped());
-	opened = "/dev/nvidia-fs3";
+	open_as("/dev/zero", "/dev/nvidia-fs3");
 	assert_non_null(strstr(spill_hazard_scan_mapped(), "GPUDirect Storage"));
-	opened = NULL;
+	open_as("/dev/null", NULL);
 	assert_null(spill_hazard_scan_mapped());
+}
+
+/* The name of a device is read once, and no longer than the scan is used. Files of other kinds are none. */
+TEST(a_device_keeps_its_name)
+{
+	load_as("libcufile.so.1");
+	for (unsigned times = 0; times < 2; times++) {
+		open_as("/dev/zero", "/dev/nvidia-fs0");
+		assert_non_null(spill_hazard_scan_mapped());
+		open_as("/dev/null", "/dev/nvidia0");
+		assert_null(spill_hazard_scan_mapped());
+		open_as("/dev/zero", "is not read");
+		assert_non_null(spill_hazard_scan_mapped());
+		open_as("/dev/null", "/dev/nvidia-fs0 is not read");
+		assert_null(spill_hazard_scan_mapped());
+	}
+	open_as("/proc/self/cmdline", "/dev/nvidia-fs0");
+	assert_null(spill_hazard_scan_mapped());
+	spill_hazard_scan_reset();
+	open_as("/dev/zero", "/dev/nvidia0");
+	assert_null(spill_hazard_scan_mapped());
+	open_as("/dev/null", NULL);
+	spill_hazard_scan_reset();
+}
+
+/* More devices than are remembered: each is still found. */
+TEST(more_devices_than_are_remembered)
+{
+	enum { MOST = 40 };
+	int masters[MOST], slaves[MOST];
+	unsigned count = 0;
+
+	load_as("libcufile.so.2");
+	while (count < MOST && (masters[count] = posix_openpt(O_RDWR | O_NOCTTY)) >= 0 &&
+	       !unlockpt(masters[count]) &&
+	       (slaves[count] = open(ptsname(masters[count]), O_RDWR | O_NOCTTY)) >= 0)
+		count++;
+	assert_null(spill_hazard_scan_mapped());
+	open_as("/dev/zero", "/dev/nvidia-fs0");
+	assert_non_null(spill_hazard_scan_mapped());
+	open_as("/dev/null", NULL);
+	assert_null(spill_hazard_scan_mapped());
+	spill_hazard_scan_reset();
+	for (unsigned i = 0; i < count; i++) {
+		close(slaves[i]);
+		close(masters[i]);
+	}
+	if (count < MOST)
+		skip(); /* no terminals here */
 }
 
 /* Its device is one file; others' begin otherwise. */
@@ -125,9 +184,9 @@ TEST(a_library_by_its_device)
 	assert_false(spill_hazard_opened(spill_hazard_row((unsigned)row), "/dev/nvidia0"));
 	load_as("libgdrapi.so.2");
 	assert_null(spill_hazard_scan_mapped());
-	opened = "/dev/gdrdrv";
+	open_as("/dev/full", "/dev/gdrdrv");
 	assert_non_null(strstr(spill_hazard_scan_mapped(), "GDRCopy"));
-	opened = NULL;
+	open_as("/dev/null", NULL);
 	assert_null(spill_hazard_scan_mapped());
 }
 
