@@ -9,8 +9,6 @@
  * The position stays for so many unknown accesses. After more of them, the program does other work.
  */
 #define HELD 4
-/* After so many unknown accesses in a row, the step is perhaps like an older one. */
-#define DOUBTED 3
 /* A new position is in doubt for so many accesses. */
 #define NEW_PLACE 8
 /*
@@ -184,16 +182,6 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 }
 
 /*
- * Is the place better than the predicted one? A later one is. An earlier one is a step further back: with
- * PyTorch's expandable segments some buffers return to where they were two steps before, and all others have
- * moved on, so that step predicts worse. It counts if nothing was right lately.
- */
-static bool is_better(const struct spill_access_history *history, uint64_t place)
-{
-	return place >= history->next || history->misses >= DOUBTED;
-}
-
-/*
  * Adds an access. `end`: its launch runs the predicted code, which ends there; 0: it is not known.
  * `doubt`: but on other chunks, so a place where the last launches occurred may be better.
  */
@@ -208,9 +196,11 @@ static void add_access(struct spill_access_history *history, struct spill_access
 	uint64_t next = end;
 	if (!end)
 		next = find_position(history, &use, *by_long, *by_short);
-	else if (doubt && is_better(history, *by_long) &&
-	         ends_alike(history, &use, *by_long, long_length(history)))
+	else if (doubt && (*by_long >= history->next || history->misses) &&
+	         ends_alike(history, &use, *by_long, long_length(history))) {
 		next = *by_long;
+		history->left = next < end ? end : 0;
+	}
 
 	history->uses[history->count++ % SPILL_ACCESS_USES] = use;
 	*by_long = history->count;
@@ -244,20 +234,43 @@ static bool launch_predicts(const struct spill_access_history *history, uint64_t
 }
 
 /*
- * The end of the predicted launch, if its code tells the position: it is this launch's, and the
- * launches beside it run other code. 0: it does not tell, or the program has left something out.
+ * The end of the launch at `next`, if its code tells the position: it is this launch's, and the launches
+ * beside it run other code. 0: it does not tell.
  */
-static uint64_t end_by_code(const struct spill_access_history *history, const struct spill_access *first)
+static uint64_t end_by_code(const struct spill_access_history *history, uint64_t next,
+                            const struct spill_access *first)
 {
-	uint64_t next = history->next, end;
+	uint64_t end;
 
-	if (next >= history->count || history->misses > LOST || spill_access_at(history, next)->place ||
-	    spill_access_at(history, next)->site != first->site)
+	if (next >= history->count || history->count - next >= SPILL_ACCESS_USES || history->misses > LOST ||
+	    spill_access_at(history, next)->place || spill_access_at(history, next)->site != first->site)
 		return 0;
 	end = end_of_launch(history, next);
-	if (end == history->count || spill_access_at(history, end)->site == first->site)
+	return end == history->count || spill_access_at(history, end)->site == first->site ? 0 : end;
+}
+
+/* The end of the predicted launch, by its code. 0: unknown, or the program has left something out. */
+static uint64_t end_of_predicted(const struct spill_access_history *history, const struct spill_access *first)
+{
+	uint64_t end = end_by_code(history, history->next, first);
+
+	return end && (launch_predicts(history, end, first) || !find_near(history, first)) ? end : 0;
+}
+
+/*
+ * The step that was left goes on beside the older one. Returns to it if the older one is wrong. The end of
+ * the launch there; 0: the position stays.
+ */
+static uint64_t return_to_left(struct spill_access_history *history, const struct spill_access *first,
+                               bool right)
+{
+	uint64_t left = history->left, end = left ? end_by_code(history, left, first) : 0;
+
+	history->left = right ? end : 0;
+	if (!end || right)
 		return 0;
-	return launch_predicts(history, end, first) || !find_near(history, first) ? end : 0;
+	history->next = left;
+	return end;
 }
 
 /* The launch runs the predicted code. Counts the chunks that were predicted. True: all were. */
@@ -289,8 +302,11 @@ void spill_access_history_launch(struct spill_access_history *history, const uin
 	if (!count)
 		return;
 	struct spill_access first = access_of(keys, 0, site);
-	uint64_t end = end_by_code(history, &first);
+	uint64_t end = end_of_predicted(history, &first);
 	bool all = end && count_launch(history, end, keys, count, site);
+	uint64_t left_end = return_to_left(history, &first, all);
+
+	end = left_end ? left_end : end;
 	if (end && !all)
 		learn_names(history, end, keys, count);
 	begin_launch(history);

@@ -9,7 +9,9 @@
  * before.
  *
  * A launch of the predicted code keeps the position even if it accesses other chunks. Those replace
- * the ones that it accessed in the step before (chunk_renames.h).
+ * the ones that it accessed in the step before (chunk_renames.h). If the last launches occurred in an older
+ * step, the position goes there, and returns as soon as that step is wrong: with PyTorch's expandable
+ * segments some buffers return to where they were two steps before, and all others move on.
  *
  * All memory is in the struct, about 1 MiB. Zeroed, it is empty.
  */
@@ -49,6 +51,7 @@ struct spill_access_history {
 	struct spill_access uses[SPILL_ACCESS_USES]; /* a ring */
 	uint64_t count;                              /* number of the next access */
 	uint64_t next;                               /* number of the predicted access; count: none */
+	uint64_t left; /* the same in the step that was left for an older one; 0: none */
 	/* By the hash of a context: number of the access behind it; never 0. */
 	uint64_t contexts[SPILL_ACCESS_CONTEXTS];
 	uint64_t foreseen, unforeseen; /* right and wrong predictions, for the log */
