@@ -85,7 +85,7 @@ static void consider(struct found *found, const char *root, const char *point)
 	if (hidden > found->hidden || !is_group(folder))
 		return;
 	*found = (struct found){.top = strlen(point), .hidden = hidden};
-	snprintf(found->folder, sizeof(found->folder), "%s", folder);
+	snprintf(found->folder, sizeof(found->folder), "%.*s", (int)sizeof(found->folder) - 1, folder);
 }
 
 static bool has_memory(const char *options)
