@@ -291,6 +291,13 @@ void spill_chunked_observe(void (*changed)(void))
 	atomic_store(&observer, changed);
 }
 
+void spill_chunked_tell(void)
+{
+	pthread_mutex_lock(&lock);
+	tell_observer();
+	pthread_mutex_unlock(&lock);
+}
+
 void spill_chunked_hold(uint64_t until_ns)
 {
 	atomic_store_explicit(&held_until_ns, until_ns, memory_order_relaxed);

@@ -221,6 +221,8 @@ uint64_t spill_chunked_unit(const struct spill_place_request *want, const char *
  * The mover need not be held, because an allocation can be made at any time.
  */
 void spill_chunked_observe(void (*changed)(void));
+/* Calls the observer, as after a change. */
+void spill_chunked_tell(void);
 
 /*
  * Until this time (CLOCK_MONOTONIC) exchanges follow each other: the memory that they need is kept,

@@ -256,9 +256,11 @@ static void learn_access(struct spill_access_advice *advice, const struct spill_
 		add_work(spill_benefit_expected(&model->benefit, advice->site, 0, 0));
 	/*
 	 * Called each time, because it counts the launches. Launches with all memory on the device leave
-	 * half of the stopwatches to the others.
+	 * half of the stopwatches to the others. While nothing is on the host, the driver sees the program's
+	 * calls only, and such a launch does not count.
 	 */
-	bool wants = spill_benefit_wants_sample(&model->benefit, advice->site, access->host_bytes);
+	bool wants = spill_chunked_on_host() &&
+	             spill_benefit_wants_sample(&model->benefit, advice->site, access->host_bytes);
 	advice->timed |=
 	    !always && wants && (access->on_host || spill_stopwatch_pending() < SPILL_STOPWATCHES / 2);
 	advice->work_ns = model->work_ns;

@@ -242,6 +242,10 @@ TEST(followed_always_everything_comes_untimed)
 /* Launches on the device leave half of the stopwatches to those that use memory on the host. */
 TEST(which_launches_are_timed)
 {
+	/* While nothing is on the host, none is, and none counts. */
+	for (unsigned i = 0; i < 1000; i++)
+		assert_false(learn(1, 5, 0).timed);
+	world.on_host = 1;
 	world.pending = SPILL_STOPWATCHES / 2 - 1;
 	assert_true(learn(1, 1, 0).timed);
 	world.pending++;
@@ -386,6 +390,7 @@ static void learn_meanwhile(void)
 /* While another thread has the model, a launch goes on without advice. */
 TEST(what_the_model_missed_counts)
 {
+	world.on_host = 1;
 	learn(1, 5, 64);
 	world.meanwhile = learn_meanwhile;
 	learn(3, 1, 0);

@@ -13,6 +13,7 @@
 #include "chunk_map.h"
 #include "chunked.h"
 #include "exchange.h"
+#include "fake_clock.h"
 #include "gate.h"
 #include "graph_access.h"
 #include "host_chunks.h"
@@ -24,6 +25,7 @@
 #include "stopwatch.h"
 #include "trial.h"
 
+#define S 1000000000ull
 #define UNIT SPILL_CHUNK_MAP_UNIT
 #define BASE (3ull << 40)
 #define KEY (uint32_t)(BASE / UNIT)
@@ -39,7 +41,7 @@ static struct {
 
 static struct {
 	unsigned prefetched, left, trials, told, dropped, unlocked, recorded, started;
-	unsigned resets;
+	unsigned resets, changes;
 	uint64_t in_place; /* bytes, of one launch with .bring */
 	struct spill_stopwatch_access timed;
 	const void *stopped;
@@ -183,8 +185,16 @@ RESET(5, spill_access_model_reset)
 RESET(6, spill_in_place_reset)
 RESET(7, spill_access_recording_reset)
 
+void spill_chunked_tell(void)
+{
+	seen.changes++;
+	spill_launch_access_moved();
+}
+
 static int setup(void **state)
 {
+	fake_clock_use(S);
+	spill_launch_access_reset();
 	memset(&world, 0, sizeof(world));
 	memset(&seen, 0, sizeof(seen));
 	world.advice = (struct spill_access_advice){.learned = true, .site = 4, .work_ns = 5};
@@ -371,8 +381,16 @@ static bool wanted(void)
 	return spill_launch_access_wanted;
 }
 
+/* Some time after the first movable memory. */
+static void later(void)
+{
+	wanted();
+	fake_clock.ns += 60 * S;
+}
+
 TEST(launches_are_reported_while_memory_is_on_the_host)
 {
+	later();
 	assert_false(wanted());
 	world.on_host = 1;
 	assert_true(wanted());
@@ -385,8 +403,59 @@ TEST(launches_are_reported_while_memory_is_on_the_host)
 	assert_false(wanted());
 }
 
+/* The first ones are, too: what they teach serves the first exchanges. */
+TEST(the_first_launches_are_reported)
+{
+	assert_false(spill_launch_access_wanted);
+	assert_true(wanted());
+	for (unsigned i = 0; i < 19999; i++)
+		launch(false);
+	assert_true(spill_launch_access_wanted);
+	assert_true(wanted());
+	world.on_host = 1;
+	launch(true); /* it does not count */
+	world.on_host = 0;
+	assert_int_equal(seen.changes, 0);
+	launch(false);
+	assert_int_equal(seen.changes, 1);
+	assert_false(spill_launch_access_wanted);
+	launch(false);
+	assert_int_equal(seen.changes, 1);
+	assert_false(wanted());
+	world.on_host = 1;
+	assert_true(wanted());
+}
+
+TEST(the_first_launches_are_those_of_a_minute)
+{
+	assert_true(wanted());
+	fake_clock.ns += 60 * S - 1;
+	assert_true(wanted());
+	assert_true(spill_launch_access_maintain());
+	fake_clock.ns++;
+	assert_int_equal(seen.changes, 0);
+	assert_false(spill_launch_access_maintain());
+	assert_int_equal(seen.changes, 1);
+	assert_false(spill_launch_access_wanted);
+	assert_false(spill_launch_access_maintain());
+	assert_int_equal(seen.changes, 1);
+	assert_false(wanted());
+}
+
+TEST(the_first_launches_are_not_reported_without_follow)
+{
+	policy.movable_follow = SPILL_SWITCH_OFF;
+	assert_false(wanted());
+	assert_false(spill_launch_access_maintain());
+	policy.movable_follow = SPILL_SWITCH_ON;
+	assert_true(wanted());
+	policy.mode = SPILL_MODE_OBSERVE;
+	assert_false(wanted());
+}
+
 TEST(a_recording_wants_all_launches)
 {
+	later();
 	world.recording = true;
 	assert_true(wanted());
 	policy.movable_follow = SPILL_SWITCH_OFF;
@@ -402,6 +471,7 @@ TEST(a_recording_wants_all_launches)
 
 TEST(kept_memory_is_dropped_when_exchanges_end)
 {
+	later();
 	assert_false(spill_launch_access_maintain());
 	assert_int_equal(seen.dropped, 0);
 	world.kept = 1;
@@ -425,6 +495,7 @@ TEST(kept_memory_is_dropped_when_exchanges_end)
 
 TEST(memory_of_the_host_is_trimmed_as_well)
 {
+	later();
 	world.trims = true;
 	assert_true(spill_launch_access_maintain());
 	world.trims = false;
