@@ -158,10 +158,6 @@ static void free_in_order(struct spill_request *request, struct spill_allocation
 {
 	const struct spill_backend *backend = allocation->backend;
 	struct spill_placement *placement = allocation->placement;
-	if (!backend->events) {
-		free_now(request, allocation);
-		return;
-	}
 	request->result =
 	    backend->streams->owner(request->stream, &placement->event_device, &placement->event_context);
 	if (!request->result && spill_ordered_is(placement)) {

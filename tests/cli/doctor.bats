@@ -177,6 +177,14 @@ machine() {
 	has "RLIMIT_MEMLOCK is"
 }
 
+@test "how much memory may be locked" {
+	run prlimit --memlock=1048576:1048576 "$spill" doctor -v --quick
+	has "RLIMIT_MEMLOCK is 1.00 MiB"
+	prlimit --memlock=unlimited:unlimited true || return 0
+	run prlimit --memlock=unlimited:unlimited "$spill" doctor -v --quick
+	has "RLIMIT_MEMLOCK is unlimited"
+}
+
 @test "a driver that is old, lacks functions, or is no library" {
 	broken old
 	ends_with 1

@@ -5,6 +5,7 @@
 #define SETUP setup
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,6 +323,49 @@ TEST(managed_memory_migrates)
 		assert_int_equal(spill_backend_hip.memory->managed_alloc(UNIT, &ptr),
 		                 cases[i].managed && cases[i].concurrent ? hipSuccess : hipErrorNotSupported);
 	}
+}
+
+static hipError_t two_devices(int *count)
+{
+	*count = 2;
+	return hipSuccess;
+}
+
+static hipError_t name_of(char *name, int size, int device)
+{
+	snprintf(name, (size_t)size, "device %d", device);
+	return hipSuccess;
+}
+
+static hipError_t address_of(char *address, int size, int device)
+{
+	snprintf(address, (size_t)size, "0000:0%d:00.0", device);
+	return hipSuccess;
+}
+
+static hipError_t bytes_of(size_t *bytes, int device)
+{
+	*bytes = 1000 + (size_t)device;
+	return device ? hipErrorUnknown : hipSuccess;
+}
+
+/* As many as there is room for, each with what the runtime tells of it. */
+TEST(the_list_of_devices)
+{
+	struct spill_log_device list[3];
+	spill_hip.hipGetDeviceCount = two_devices;
+	assert_int_equal(spill_backend_hip.devices->list(list, 1), 1);
+	assert_true(!list[0].name[0] && !list[0].pci[0] && !list[0].bytes);
+	spill_hip.hipDeviceGetName = name_of;
+	spill_hip.hipDeviceGetPCIBusId = address_of;
+	spill_hip.hipDeviceTotalMem = bytes_of;
+	assert_int_equal(spill_backend_hip.devices->list(list, 3), 2);
+	assert_string_equal(list[0].name, "device 0");
+	assert_string_equal(list[1].name, "device 1");
+	assert_string_equal(list[0].pci, "0000:00:00.0");
+	assert_string_equal(list[1].pci, "0000:01:00.0");
+	assert_int_equal(list[0].bytes, 1000);
+	assert_int_equal(list[1].bytes, 0);
 }
 
 static hipStreamCaptureStatus capture_status;
