@@ -25,6 +25,7 @@
  * The shorter context is the last access. It counts if the access before it is the same, too.
  */
 #define COMPARED 128
+
 static struct spill_access access_of(const uint32_t *keys, unsigned place, uint16_t site)
 {
 	return (struct spill_access){keys[place], site, (uint16_t)spill_min(place, UINT16_MAX)};

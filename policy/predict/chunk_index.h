@@ -1,7 +1,7 @@
 /*
  * Where the chunk of a key is in a list of chunks. The choice of an exchange asks for each access of a
- * period, some 8,000 times in a step of training, and the program waits meanwhile: a search through the
- * sorted list took two thirds of the choice's time (measured, docs/measurements.md).
+ * period, some 8,000 times in a step of training, and the program waits meanwhile (docs/measurements.md,
+ * "Predictions that return, and cheaper choices").
  *
  * The caller owns the slots. Zeroed, they are empty. Keys are unique.
  */
@@ -9,7 +9,6 @@
 #define SPILL_CHUNK_INDEX_H
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "hash.h"

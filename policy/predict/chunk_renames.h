@@ -48,13 +48,16 @@ static inline unsigned spill_chunk_renames_get(const struct spill_chunk_renames 
                                                uint64_t time, uint64_t period,
                                                uint32_t names[SPILL_CHUNK_NAMES])
 {
-	unsigned slot = spill_chunk_renames_slot(key);
-
 	names[0] = key;
 	/* Most programs rename nothing, and the others only a part of their chunks: that costs no call. */
-	if (renames->since <= time || !(renames->taken[slot / 64] >> slot % 64 & 1))
+	if (renames->since <= time)
 		return 1;
-	return spill_chunk_renames_find(renames, key, time, period, names);
+
+	unsigned slot = spill_chunk_renames_slot(key);
+
+	return renames->taken[slot / 64] >> slot % 64 & 1
+	           ? spill_chunk_renames_find(renames, key, time, period, names)
+	           : 1;
 }
 
 /*

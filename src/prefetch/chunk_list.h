@@ -10,10 +10,9 @@
 #include "launch_access.h"
 
 struct spill_chunk_list {
-	struct spill_exchange_chunk
-	    *chunks;                    /* the oldest allocation's first; .data is the struct spill_chunked */
-	struct spill_chunk_index index; /* of all of them */
-	unsigned *ranks;                /* room for as many numbers */
+	struct spill_exchange_chunk *chunks; /* oldest allocation first; .data: the struct spill_chunked */
+	struct spill_chunk_index index;      /* of all of them */
+	unsigned *ranks;                     /* room for as many numbers */
 	unsigned count;
 	uint64_t on_host, resident; /* bytes */
 };

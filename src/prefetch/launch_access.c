@@ -156,8 +156,8 @@ void spill_after_launch(void *stopwatch)
 
 void spill_launch_access_moved(void)
 {
-	uint64_t never = 0;
-	atomic_compare_exchange_strong(&early_since_ns, &never, spill_clock_ns());
+	if (!atomic_load(&early_since_ns)) /* one call at a time */
+		atomic_store(&early_since_ns, spill_clock_ns());
 	bool follows = spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
 	               (spill_chunked_on_host() || is_early());
 	bool wanted = (follows || spill_access_recording_on()) && !spill_process_observes();

@@ -58,19 +58,16 @@ static unsigned mapped_rows(void)
 #define SEEN 32
 static _Atomic uint64_t seen_devices[SEEN];
 
-/* The rows that name the device of that path. */
+/* The rows that count while a device of that path is open. "": those that always count. */
 static unsigned rows_of_path(const char *path)
 {
 	unsigned rows = 0;
-	for (unsigned row = 0; row < spill_hazard_rows(); row++) {
-		const struct spill_hazard *hazard = spill_hazard_row(row);
-		if (hazard->open[0] && spill_hazard_opened(hazard, path))
-			rows |= 1u << row;
-	}
+	for (unsigned row = 0; row < spill_hazard_rows(); row++)
+		rows |= (unsigned)spill_hazard_opened(spill_hazard_row(row), path) << row;
 	return rows;
 }
 
-/* The rows that name the device that is open as this entry of the folder. All of them are devices. */
+/* The rows of the device that is open as this entry of the folder. Files of other kinds have none. */
 static unsigned rows_of_file(int folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -111,27 +108,14 @@ static unsigned open_rows(void)
 
 const char *spill_hazard_scan_mapped(void)
 {
-	unsigned rows = mapped_rows();
-	const char *effect = NULL;
+	unsigned rows = mapped_rows(), found = rows & rows_of_path("");
 	int cancel;
-	if (!rows)
-		return NULL;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	unsigned open = 0;
-	bool looked = false;
-	for (unsigned row = 0; row < spill_hazard_rows() && !effect; row++) {
-		const struct spill_hazard *hazard = spill_hazard_row(row);
-		if (!(rows & 1u << row))
-			continue;
-		if (hazard->open[0] && !looked) {
-			open = open_rows();
-			looked = true;
-		}
-		if (!hazard->open[0] || open & 1u << row)
-			effect = hazard->what;
+	if (rows && !found) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		found = rows & open_rows();
+		pthread_setcancelstate(cancel, NULL);
 	}
-	pthread_setcancelstate(cancel, NULL);
-	return effect;
+	return found ? spill_hazard_row((unsigned)__builtin_ctz(found))->what : NULL;
 }
 
 const char *spill_hazard_scan_exports(void)

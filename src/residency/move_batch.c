@@ -221,6 +221,7 @@ static void report_part(const struct moved_part *moved, struct spill_move_reason
 
 void spill_move_batch_report(const struct spill_move_batch *batch, struct spill_move_reason *why)
 {
+	bool told = false;
 	for (unsigned i = 0, end; i < batch->count; i = end) {
 		struct spill_chunked *chunked = batch->moves[i].chunked;
 		struct moved_part moved = {
@@ -234,11 +235,14 @@ void spill_move_batch_report(const struct spill_move_batch *batch, struct spill_
 			}
 		/* An allocation that is just being freed has had its last line. */
 		if (moved.chunks && spill_ledger_moved(spill_chunked_name(chunked), chunked->seq, &moved.held,
-		                                       &moved.order, &moved.level))
+		                                       &moved.order, &moved.level)) {
 			report_part(&moved, why);
+			told = true;
+		}
 	}
 	/* A write for each line would take longer than the line: up to 30 leave and come together. */
-	spill_log_flush();
+	if (told)
+		spill_log_flush();
 	spill_metrics_look();
 }
 

@@ -68,7 +68,8 @@ static inline void spill_cuda_leave(CUcontext before, CUcontext context)
 
 /* Makes a call that a capture may forbid (relaxed.h). */
 #define SPILL_CUDA_RELAXED(call) \
-	SPILL_RELAXED(CUstreamCaptureMode, spill_cuda.cuThreadExchangeStreamCaptureMode, call)
+	SPILL_RELAXED(CUstreamCaptureMode, CU_STREAM_CAPTURE_MODE_RELAXED, \
+	              spill_cuda.cuThreadExchangeStreamCaptureMode, call)
 
 static inline CUresult spill_cuda_query_event(CUevent event)
 {

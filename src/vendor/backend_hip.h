@@ -15,7 +15,8 @@ extern struct spill_hip spill_hip;
 
 /* Makes a call that a capture may forbid (relaxed.h). */
 #define SPILL_HIP_RELAXED(call) \
-	SPILL_RELAXED(hipStreamCaptureMode, spill_hip.hipThreadExchangeStreamCaptureMode, call)
+	SPILL_RELAXED(hipStreamCaptureMode, hipStreamCaptureModeRelaxed, \
+	              spill_hip.hipThreadExchangeStreamCaptureMode, call)
 
 /* The groups of backend.h that are not in backend_hip.c. */
 extern const struct spill_vendor_physical spill_hip_physical; /* backend_hip_vmm.c */

@@ -5,21 +5,19 @@
  * between a look at the table of captures (capture.h) and the call. So each such call of libspill is
  * made relaxed. The mode is the program's, and it is back behind the call.
  *
- * CUDA Driver API, cuThreadExchangeStreamCaptureMode. HIP has the same modes and numbers.
+ * CUDA Driver API, cuThreadExchangeStreamCaptureMode. HIP has the same modes.
  */
 #ifndef SPILL_RELAXED_H
 #define SPILL_RELAXED_H
 
-#define SPILL_MODE_RELAXED 2
-
 /*
  * The value of `call`. `exchange` is the vendor's function, or NULL in a version without captures;
- * `mode` its type of modes. A second exchange that returns an error, which may be that of earlier
+ * `mode` its type of modes, and `relaxed` its name for this one. A second exchange that returns an error, which may be that of earlier
  * work, is made again. The names are long because `call` must not meet them.
  */
-#define SPILL_RELAXED(mode, exchange, call) \
+#define SPILL_RELAXED(mode, relaxed, exchange, call) \
 	__extension__({ \
-		mode relaxed_before = (mode)SPILL_MODE_RELAXED; \
+		mode relaxed_before = relaxed; \
 		bool relaxed_changed = (exchange) && !(exchange)(&relaxed_before); \
 		__typeof__(call) relaxed_value = (call); \
 		if (relaxed_changed && (exchange)(&relaxed_before)) \

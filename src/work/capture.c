@@ -11,8 +11,9 @@
 
 enum mode { GLOBAL, THREAD_LOCAL, RELAXED };
 
-/* Errors of a call that ends a capture. HIP has the same numbers. */
-#define UNSUPPORTED 900  /* the call is forbidden; it has made the capture invalid */
+/* The error of a call that a capture forbids. HIP has the same numbers here and below. */
+#define UNSUPPORTED 900
+/* Errors of a call that ends a capture. */
 #define INVALIDATED 901  /* the capture is over */
 #define UNJOINED 904     /* the capture is over */
 #define WRONG_THREAD 908 /* the only error after which the capture goes on */

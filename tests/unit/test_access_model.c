@@ -11,6 +11,7 @@
 #include "access_recording.h"
 #include "chunked.h"
 #include "fake_clock.h"
+#include "find_by_key.h"
 #include "param_extent.h"
 #include "process.h"
 #include "stopwatch.h"
@@ -435,15 +436,6 @@ TEST(the_sums_are_due_every_250_ms)
 }
 
 /* -- exchanges ---------------------------------------------------------------------------------------------- */
-
-static void find_by_key(struct spill_exchange_choice *choice)
-{
-	static struct spill_chunk_slot slots[16];
-	memset(slots, 0, sizeof(slots));
-	choice->index = (struct spill_chunk_index){slots, spill_chunk_index_bits(8)};
-	for (unsigned i = 0; i < choice->count; i++)
-		spill_chunk_index_add(&choice->index, choice->chunks[i].key, i);
-}
 
 static uint64_t copy_cost(void)
 {

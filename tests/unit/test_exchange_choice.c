@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "exchange_choice.h"
+#include "find_by_key.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define MOST 64
@@ -16,7 +17,6 @@
 static struct spill_access_history order;
 static struct spill_migration_benefit reuse;
 static struct spill_exchange_chunk chunks[MOST];
-static struct spill_chunk_slot slots[2 * MOST];
 static unsigned ranks[MOST];
 static struct spill_exchange_choice window;
 
@@ -68,10 +68,7 @@ static void need(unsigned nth)
 
 static bool choose_for(const struct spill_migration_benefit *by, uint16_t site, bool moved_so_far)
 {
-	memset(slots, 0, sizeof(slots));
-	window.index = (struct spill_chunk_index){slots, spill_chunk_index_bits(MOST)};
-	for (unsigned i = 0; i < window.count; i++)
-		spill_chunk_index_add(&window.index, chunks[i].key, i);
+	find_by_key(&window);
 	return spill_exchange_choose(&window, &order, by, site, moved_so_far);
 }
 
