@@ -26,9 +26,42 @@ struct scan {
 	struct {
 		struct spill_chunk_map_entry last;
 		uint64_t end;
+		struct spill_access_range *range; /* gets longer; NULL: there is none */
 	} likely[LIKELY_EXTENTS];
 	unsigned likely_count;
 };
+
+/* The range is [its begin, end). */
+static void end_range(struct spill_access_range *range, uint64_t end)
+{
+	if (range)
+		range->units = (uint32_t)((end - 1) >> SPILL_CHUNK_MAP_UNIT_SHIFT) - range->first + 1;
+}
+
+/* Notes a buffer in [va, end). NULL: the list is full. */
+static struct spill_access_range *note_range(struct scan *scan, uint64_t va, uint64_t end)
+{
+	struct spill_launch_access *use = &scan->use;
+	if (use->range_count == SPILL_LAUNCH_ACCESS_KEYS)
+		return NULL;
+	struct spill_access_range *range = &use->ranges[use->range_count++];
+	range->first = (uint32_t)(va >> SPILL_CHUNK_MAP_UNIT_SHIFT);
+	end_range(range, end);
+	return range;
+}
+
+/* The same for a parameter. A graph names the same memory in many nodes, so each of its chunks is a range. */
+static struct spill_access_range *note_buffer(struct scan *scan, uint64_t va, uint64_t end)
+{
+	return scan->use.graph ? NULL : note_range(scan, va, end);
+}
+
+static void note_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
+{
+	uint64_t va = (uint64_t)granule->key << SPILL_CHUNK_MAP_UNIT_SHIFT;
+	if (scan->use.graph)
+		note_range(scan, va, va + ((uint64_t)granule->count << SPILL_CHUNK_MAP_UNIT_SHIFT));
+}
 
 /* False: the list of keys is full. */
 static bool add_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
@@ -44,6 +77,7 @@ static bool add_chunk(struct scan *scan, const struct spill_chunk_map_entry *gra
 		return false;
 	scan->seen[bit / 64] |= mask;
 	use->keys[use->count++] = granule->key;
+	note_chunk(scan, granule);
 	uint64_t bytes = (uint64_t)granule->count << SPILL_CHUNK_MAP_UNIT_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
@@ -60,12 +94,16 @@ static uint64_t chunk_end(const struct spill_chunk_map_entry *granule)
 	return (uint64_t)(granule->key + granule->count) << SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
-/* Steps to the next chunk of the same allocation. */
+/* Steps to the next chunk of the same allocation. False: there is none, and the chunk is as it was. */
 static bool step_to_next_chunk(struct spill_chunk_map_entry *granule)
 {
+	struct spill_chunk_map_entry found;
 	uint64_t next = chunk_end(granule);
-	return granule->more && spill_chunk_map_of(next, granule) &&
-	       granule->key == next >> SPILL_CHUNK_MAP_UNIT_SHIFT;
+	if (!granule->more || !spill_chunk_map_of(next, &found) ||
+	    found.key != next >> SPILL_CHUNK_MAP_UNIT_SHIFT)
+		return false;
+	*granule = found;
+	return true;
 }
 
 static struct spill_chunk_map_entry first_granule_of(const struct spill_chunk_map_entry *granule)
@@ -139,15 +177,18 @@ static void add_extent(void *closure, uint64_t word)
 	if (!granule.begun ||
 	    (word >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule.key && word % SPILL_CHUNK_MAP_UNIT))
 		spill_chunk_map_begins(word);
+	struct spill_access_range *range = note_buffer(scan, word, chunk_end(&granule));
 	if (!add_chunk(scan, &granule) || !granule.more)
 		return;
 	uint64_t begin = word & ~(SPILL_CHUNK_MAP_UNIT - 1);
 	uint64_t seen = extent_end(word, granule);
 	uint64_t end = begin + spill_param_extent(scan->use.site, slot, seen - begin);
+	end_range(range, seen);
 	if (!add_until(scan, &granule, seen))
 		return;
 	if (seen < end && granule.more && scan->likely_count < LIKELY_EXTENTS) {
 		scan->likely[scan->likely_count].last = granule;
+		scan->likely[scan->likely_count].range = range;
 		scan->likely[scan->likely_count++].end = end;
 	}
 }
@@ -158,8 +199,10 @@ static void add_likely(struct scan *scan)
 	scan->use.sure = scan->use.count;
 	for (unsigned i = 0; i < scan->likely_count; i++) {
 		struct spill_chunk_map_entry granule = scan->likely[i].last;
-		if (!add_until(scan, &granule, scan->likely[i].end))
+		uint64_t end = scan->likely[i].end;
+		if (!add_until(scan, &granule, end))
 			return;
+		end_range(scan->likely[i].range, end < chunk_end(&granule) ? end : chunk_end(&granule));
 	}
 }
 
@@ -167,8 +210,12 @@ static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
 	struct spill_chunk_map_entry granule;
 	uint64_t end = va + bytes;
-	if (bytes && end > va && spill_chunk_map_of(va, &granule) && add_chunk(scan, &granule))
+	if (!bytes || end <= va || !spill_chunk_map_of(va, &granule))
+		return;
+	struct spill_access_range *range = note_buffer(scan, va, chunk_end(&granule));
+	if (add_chunk(scan, &granule))
 		add_until(scan, &granule, end);
+	end_range(range, end < chunk_end(&granule) ? end : chunk_end(&granule));
 }
 
 static void scan_launch(struct scan *scan, const struct spill_hint *hint)

@@ -16,8 +16,14 @@
  * some 200.
  */
 #define LOST 1024
-/* Launches of more chunks give no new names, because comparing them takes too long. */
-#define RENAMED 32
+/*
+ * A buffer counts once for so many units, 16 MiB, and so often at most: what a program with few large buffers
+ * does next is believed as soon as that of one with many.
+ */
+#define PART 8
+#define PARTS 8
+/* Of longer launches, a buffer that was at another place of the list is only searched in so much of it. */
+#define SEARCHED 32
 /*
  * The longer context is this launch so far and the launches before it. It counts launches, because
  * the layers of a network share a few small buffers. Their weights differ, in every second launch
@@ -26,43 +32,51 @@
  */
 #define COMPARED 128
 
-static struct spill_access access_of(const uint32_t *keys, unsigned place, uint16_t site)
+static struct spill_access access_of(const struct spill_access_range *ranges, unsigned place, uint16_t site)
 {
-	return (struct spill_access){keys[place], site, (uint16_t)spill_min(place, UINT16_MAX)};
+	return (struct spill_access){
+	    .first = ranges[place].first,
+	    .units = (uint16_t)spill_min(ranges[place].units, UINT16_MAX),
+	    .site = site,
+	    .place = (uint16_t)spill_min(place, SPILL_ACCESS_PLACES),
+	};
 }
 
 static bool is_same_access(const struct spill_access *a, const struct spill_access *b)
 {
-	return a->key == b->key && a->site == b->site;
+	return a->first == b->first && a->site == b->site;
 }
 
-/* The chunk is the predicted one, by a name that it has by now. */
+/* The buffer is the predicted one, where it is by now. */
 static inline bool is_predicted(const struct spill_access_history *history, uint64_t number,
                                 const struct spill_access *use)
 {
-	uint32_t names[SPILL_CHUNK_NAMES];
-
-	if (spill_access_at(history, number)->site != use->site)
-		return false;
-	for (unsigned i = spill_access_names(history, number, names); i-- > 0;)
-		if (names[i] == use->key)
-			return true;
-	return false;
+	return spill_access_at(history, number)->site == use->site &&
+	       spill_access_place(history, number) == use->first;
 }
 
-/* The launch accesses other chunks than the same code did in the step before: [next, end). */
-static void learn_names(struct spill_access_history *history, uint64_t end, const uint32_t *keys,
-                        unsigned count)
+/*
+ * A launch accesses its buffers where they are now, and the same code accessed them in the step before, from
+ * that number on. Both are in the order of the launch's arguments.
+ */
+static void learn_places(struct spill_access_history *history, uint64_t before,
+                         const struct spill_access_range *ranges, unsigned count)
 {
-	uint32_t old[RENAMED];
-	unsigned old_count = (unsigned)(end - history->next);
+	for (unsigned i = 0; i < count; i++, before++)
+		if (spill_access_place(history, before) != ranges[i].first)
+			spill_buffer_moves_found(&history->moves, history->count, before,
+			                         spill_access_at(history, before)->first, ranges[i].first);
+}
 
-	if (count > RENAMED || old_count > RENAMED)
-		return;
-	for (unsigned i = 0; i < old_count; i++)
-		old[i] = spill_access_at(history, history->next + i)->key;
-	spill_chunk_renames_learn(&history->renames, history->count, history->next, old, old_count, keys,
-	                          count);
+/* Notes how far the buffer has moved since that access, which was the same in the step before. */
+static void note_move(const struct spill_access_history *history, uint64_t before, struct spill_access *use)
+{
+	const struct spill_access *then = spill_access_at(history, before);
+	int64_t moved = (int64_t)use->first - then->first;
+
+	use->moved = moved == (int16_t)moved ? (int16_t)moved : 0;
+	use->period = (uint16_t)(history->count - before);
+	use->drifts = use->moved && use->moved == then->moved;
 }
 
 /*
@@ -97,7 +111,7 @@ static unsigned long_length(const struct spill_access_history *history)
 
 static uint64_t *short_slot(struct spill_access_history *history, const struct spill_access *newest)
 {
-	uint64_t hash = spill_hash(1, (uint64_t)newest->key << 16 | newest->site);
+	uint64_t hash = spill_hash(1, (uint64_t)newest->first << 16 | newest->site);
 
 	return &history->contexts[hash % SPILL_ACCESS_CONTEXTS];
 }
@@ -115,11 +129,13 @@ static uint64_t *long_slot(struct spill_access_history *history, const struct sp
 	return &history->contexts[hash % SPILL_ACCESS_CONTEXTS];
 }
 
-static void count_prediction(struct spill_access_history *history, bool foreseen)
+static void count_prediction(struct spill_access_history *history, const struct spill_access *use,
+                             bool foreseen)
 {
 	uint32_t truth = foreseen ? SPILL_ACCESS_SURE : 0;
+	uint32_t parts = (uint32_t)spill_min(1 + use->units / PART, PARTS);
 
-	history->sure = (history->sure * 15 + truth) / 16;
+	history->sure = (history->sure * (16 - parts) + truth * parts) / 16;
 	history->followed++;
 	if (foreseen) {
 		history->foreseen++;
@@ -150,7 +166,7 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 	bool any = history->next < history->count;
 
 	if (any && is_predicted(history, history->next, use)) {
-		count_prediction(history, true);
+		count_prediction(history, use, true);
 		/*
 		 * A new position, and the context occurred again later: prefer the later one. The
 		 * accesses that follow here may be those that were wrong just before.
@@ -162,19 +178,19 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 	}
 	history->followed = 0;
 	if (ends_alike(history, use, by_long, long_length(history))) {
-		count_prediction(history, true);
+		count_prediction(history, use, true);
 		return by_long;
 	}
 
 	uint64_t found = any ? find_near(history, use) : 0;
 
 	/*
-	 * The same chunk by another site: a kernel with another grid, as in the last batch of an
+	 * The same buffer by another site: a kernel with another grid, as in the last batch of an
 	 * epoch.
 	 */
-	if (any && !found && spill_access_at(history, history->next)->key == use->key)
+	if (any && !found && spill_access_place(history, history->next) == use->first)
 		found = history->next + 1;
-	count_prediction(history, found);
+	count_prediction(history, use, found);
 	if (found)
 		return found;
 	if (ends_alike(history, use, by_short, 2))
@@ -184,13 +200,14 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 
 /*
  * Adds an access. `end`: its launch runs the predicted code, which ends there; 0: it is not known.
- * `doubt`: but on other chunks, so a place where the last launches occurred may be better.
+ * `doubt`: the launch accesses other buffers than predicted, so a place where the last launches occurred may
+ * be better.
  */
 static void add_access(struct spill_access_history *history, struct spill_access use, uint64_t end,
                        bool doubt)
 {
 	struct spill_access_launch *launch = &history->launches[0];
-	launch->hash = spill_hash(launch->hash, (uint64_t)use.key << 16 | use.site);
+	launch->hash = spill_hash(launch->hash, (uint64_t)use.first << 16 | use.site);
 	launch->uses++;
 
 	uint64_t *by_short = short_slot(history, &use), *by_long = long_slot(history, &use);
@@ -219,7 +236,7 @@ static uint64_t end_of_launch(const struct spill_access_history *history, uint64
 	return end;
 }
 
-/* The launch that begins at history->next predicted the chunk, which is the one of that place now. */
+/* The launch that begins at history->next predicted the buffer, which is the one of that place now. */
 static bool launch_predicts(const struct spill_access_history *history, uint64_t end,
                             const struct spill_access *use)
 {
@@ -227,7 +244,7 @@ static bool launch_predicts(const struct spill_access_history *history, uint64_t
 
 	if (number < end && is_predicted(history, number, use))
 		return true;
-	end = spill_min(end, first + RENAMED);
+	end = spill_min(end, first + SEARCHED);
 	for (number = first; number < end; number++)
 		if (is_predicted(history, number, use))
 			return true;
@@ -274,17 +291,17 @@ static uint64_t return_to_left(struct spill_access_history *history, const struc
 	return end;
 }
 
-/* The launch runs the predicted code. Counts the chunks that were predicted. True: all were. */
-static bool count_launch(struct spill_access_history *history, uint64_t end, const uint32_t *keys,
-                         unsigned count, uint16_t site)
+/* The launch runs the predicted code. Counts the buffers that were predicted. True: all were. */
+static bool count_launch(struct spill_access_history *history, uint64_t end,
+                         const struct spill_access_range *ranges, unsigned count, uint16_t site)
 {
 	bool all = true;
 
 	for (unsigned i = 0; i < count; i++) {
-		struct spill_access use = access_of(keys, i, site);
+		struct spill_access use = access_of(ranges, i, site);
 		bool seen = launch_predicts(history, end, &use);
 
-		count_prediction(history, seen);
+		count_prediction(history, &use, seen);
 		all &= seen;
 	}
 	return all;
@@ -297,22 +314,31 @@ static void begin_launch(struct spill_access_history *history)
 	history->launches[0] = (struct spill_access_launch){0};
 }
 
-void spill_access_history_launch(struct spill_access_history *history, const uint32_t *keys, unsigned count,
-                                 uint16_t site)
+void spill_access_history_launch(struct spill_access_history *history,
+                                 const struct spill_access_range *ranges, unsigned count, uint16_t site)
 {
 	if (!count)
 		return;
-	struct spill_access first = access_of(keys, 0, site);
+	struct spill_access first = access_of(ranges, 0, site);
 	uint64_t end = end_of_predicted(history, &first);
-	bool all = end && count_launch(history, end, keys, count, site);
+	bool all = end && count_launch(history, end, ranges, count, site);
 	uint64_t left_end = return_to_left(history, &first, all);
 
 	end = left_end ? left_end : end;
-	if (end && !all)
-		learn_names(history, end, keys, count);
+	/* If their numbers differ, it is not known which buffer is which. */
+	bool alike = end && end - history->next == count;
+	uint64_t before = history->next;
+
+	if (alike && !all)
+		learn_places(history, before, ranges, count);
 	begin_launch(history);
-	for (unsigned i = 0; i < count; i++)
-		add_access(history, access_of(keys, i, site), end, !all && i + 1 == count);
+	for (unsigned i = 0; i < count; i++) {
+		struct spill_access use = access_of(ranges, i, site);
+
+		if (alike)
+			note_move(history, before + i, &use);
+		add_access(history, use, end, !all && i + 1 == count);
+	}
 }
 
 bool spill_access_history_past(const struct spill_access_history *history, uint64_t ago,

@@ -1,5 +1,5 @@
 /*
- * The chunks that a program accesses, in their order, and the prediction of the next ones. Programs
+ * The buffers that a program accesses, in their order, and the prediction of the next ones. Programs
  * repeat: a step of training, a forward pass, a layer. So the model is the record of all accesses,
  * and a position in it: the point where the program did the same before. The accesses behind that
  * point are the prediction.
@@ -8,12 +8,13 @@
  * the program may have left something out. Then at the place where the last launches occurred
  * before.
  *
- * A launch of the predicted code keeps the position even if it accesses other chunks. Those replace
- * the ones that it accessed in the step before (chunk_renames.h). If the last launches occurred in an older
+ * A launch of the predicted code keeps the position even if it accesses other buffers. Those replace
+ * the ones that it accessed in the step before (buffer_moves.h). If the last launches occurred in an older
  * step, the position goes there, and returns as soon as that step is wrong: with PyTorch's expandable
  * segments some buffers return to where they were two steps before, and all others move on.
  *
- * All memory is in the struct, about 1 MiB. Zeroed, it is empty.
+ * Addresses and sizes are in units of 2 MiB (memory/chunk_map.h): a buffer that moves does not move by whole
+ * chunks. All memory is in the struct, about 1.4 MiB. Zeroed, it is empty.
  */
 #ifndef SPILL_ACCESS_HISTORY_H
 #define SPILL_ACCESS_HISTORY_H
@@ -21,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chunk_renames.h"
+#include "buffer_moves.h"
 
 /* Accesses that are remembered. A power of two. */
 #define SPILL_ACCESS_USES 65536
@@ -32,12 +33,24 @@
 /* Least share of right predictions, 3/8. Of two sequences that run at once, one is predicted. */
 #define SPILL_ACCESS_SURE_LEAST (SPILL_ACCESS_SURE / 8 * 3)
 
-/* One access of one chunk. */
-struct spill_access {
-	uint32_t key;   /* the caller's name of the chunk: the same in each step */
-	uint16_t site;  /* of the code that accesses it (migration_benefit.h) */
-	uint16_t place; /* in its launch; 0: the first */
+/* A buffer, or a part of it, that a launch accesses. */
+struct spill_access_range {
+	uint32_t first, units; /* the number of its first unit, and how many */
 };
+
+/* One access of one buffer. */
+struct spill_access {
+	uint32_t first; /* the number of its first unit */
+	uint16_t units;
+	uint16_t site;       /* of the code that accesses it (migration_benefit.h) */
+	uint16_t place : 15; /* in its launch; 0: the first */
+	uint16_t drifts : 1; /* it has moved as far in the step before, too */
+	int16_t moved;       /* since the step before; 0: it stayed, or was far away */
+	uint16_t period;     /* accesses since then */
+};
+
+/* Places in a launch. Later ones count as the last. */
+#define SPILL_ACCESS_PLACES 32767
 
 /* Launches that make the longer context, with the current one so far. */
 #define SPILL_ACCESS_LAUNCHES 3
@@ -59,18 +72,12 @@ struct spill_access_history {
 	uint32_t misses;               /* wrong predictions in a row */
 	uint64_t followed;             /* accesses since the last new position */
 	struct spill_access_launch launches[SPILL_ACCESS_LAUNCHES]; /* the last first */
-	struct spill_chunk_renames renames;
+	struct spill_buffer_moves moves;
 };
 
-/* Adds the chunks that one launch accesses now. Constant time for each, some 20 ns. */
-void spill_access_history_launch(struct spill_access_history *history, const uint32_t *keys, unsigned count,
-                                 uint16_t site);
-
-/* A walk along the predicted accesses, at most one period. Zeroed, it begins. */
-struct spill_access_walk {
-	uint64_t steps;
-	unsigned names; /* of the access at hand that were returned */
-};
+/* Adds the buffers that one launch accesses now. Constant time for each, some 20 ns. */
+void spill_access_history_launch(struct spill_access_history *history,
+                                 const struct spill_access_range *ranges, unsigned count, uint16_t site);
 
 static inline const struct spill_access *spill_access_at(const struct spill_access_history *history,
                                                          uint64_t number)
@@ -78,34 +85,37 @@ static inline const struct spill_access *spill_access_at(const struct spill_acce
 	return &history->uses[number % SPILL_ACCESS_USES];
 }
 
-/* The names of the chunk of that access by now. Returns their number. */
-static inline unsigned spill_access_names(const struct spill_access_history *history, uint64_t number,
-                                          uint32_t names[SPILL_CHUNK_NAMES])
+/*
+ * Where the buffer of that access is by now: where a launch of this step found it, or as far on as it moved in
+ * the last two steps. PyTorch with expandable segments moves nearly all activations by the same 48 MiB in each
+ * step (measured, docs/recordings.md). Layers of a network are as far from each other, but that is another
+ * repetition, of another period.
+ */
+static inline uint32_t spill_access_place(const struct spill_access_history *history, uint64_t number)
 {
-	return spill_chunk_renames_get(&history->renames, spill_access_at(history, number)->key, number,
-	                               history->count - history->next, names);
+	const struct spill_access *use = spill_access_at(history, number);
+	uint32_t place = use->first;
+
+	uint64_t period = history->count - history->next;
+
+	if (!spill_buffer_moves_get(&history->moves, &place, number, period) && use->drifts &&
+	    spill_is_same_period(use->period, period))
+		place += (uint32_t)use->moved;
+	return place;
 }
 
 /*
- * The next predicted access. False: there is no further one. There is none while most of the last
- * predictions were wrong: then eviction by age is better. Inline, because a choice takes thousands of
- * steps while the program waits.
+ * The predicted access that is so many further on, at most one period. False: there is no such one.
+ * There is none while most of the last predictions were wrong: then eviction by age is better. Inline,
+ * because a choice asks for thousands of them while the program waits.
  */
-static inline bool spill_access_history_next(const struct spill_access_history *history,
-                                             struct spill_access_walk *walk, struct spill_access *use)
+static inline bool spill_access_history_next(const struct spill_access_history *history, uint64_t further,
+                                             struct spill_access *use)
 {
-	if (history->sure < SPILL_ACCESS_SURE_LEAST || history->count - history->next <= walk->steps)
+	if (history->sure < SPILL_ACCESS_SURE_LEAST || history->count - history->next <= further)
 		return false;
-	uint64_t number = history->next + walk->steps;
-	uint32_t names[SPILL_CHUNK_NAMES];
-	unsigned count = spill_access_names(history, number, names);
-
-	*use = *spill_access_at(history, number);
-	use->key = names[walk->names++];
-	if (walk->names >= count) {
-		walk->names = 0;
-		walk->steps++;
-	}
+	*use = *spill_access_at(history, history->next + further);
+	use->first = spill_access_place(history, history->next + further);
 	return true;
 }
 

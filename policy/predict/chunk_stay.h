@@ -19,7 +19,7 @@
 
 struct spill_chunk_stay {
 	uint32_t key;                /* of the chunk; 0: free */
-	uint64_t last_use;           /* number of its last access in the history */
+	uint64_t last_use;           /* number of its last access, of all accesses of chunks */
 	uint64_t cost_ns, before_ns; /* of the row of accesses that goes on, and of the one before */
 	uint64_t next_try_ns;        /* no exchange is considered for it until then */
 	uint64_t pause_ns;           /* length of the pause before; doubles */
@@ -30,7 +30,7 @@ struct spill_chunk_stays {
 };
 
 /*
- * Adds an access in place that costs `cost_ns`. `use`: its number in the history; `gap`: a row ends
+ * Adds an access in place that costs `cost_ns`. `use`: its number, of all accesses of chunks; `gap`: a row ends
  * if the chunk was not accessed for so many accesses. Returns what the row costs: what it cost so far,
  * or what the row before cost, if that is more.
  */

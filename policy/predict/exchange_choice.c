@@ -16,12 +16,21 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static inline struct spill_exchange_chunk *find_chunk(const struct spill_exchange_choice *choice,
-                                                      uint32_t key)
+/* The next chunk of a range, which gets shorter by it. NULL: it ends, or the rest of it was freed since. */
+static inline struct spill_exchange_chunk *next_chunk(const struct spill_exchange_choice *choice,
+                                                      struct spill_access_range *range)
 {
-	unsigned place = spill_chunk_index_find(&choice->index, key);
+	const struct spill_chunk_slot *slot =
+	    range->units ? spill_chunk_index_find(&choice->index, range->first) : NULL;
 
-	return place == SPILL_CHUNK_NOWHERE ? NULL : &choice->chunks[place];
+	if (!slot)
+		return NULL;
+
+	uint32_t step = spill_min(slot->first + slot->units - range->first, range->units);
+
+	range->first += step;
+	range->units -= step;
+	return &choice->chunks[slot->place];
 }
 
 static bool may_come(const struct spill_exchange_chunk *chunk)
@@ -64,6 +73,7 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 		chunk->verdict = SPILL_EXCHANGE_STAYS;
 		chunk->next = chunk->needed ? 0 : chunk->maybe ? 1 : UINT64_MAX;
 		chunk->last = UINT64_MAX;
+		chunk->launch = 0;
 		chunk->excess_ns = is_needed_or_maybe(chunk) ? chunk_excess(benefit, site, chunk->key) : 0;
 	}
 }
@@ -95,6 +105,30 @@ static uint64_t rent(const struct spill_exchange_choice *choice,
 	return mib && steps ? spill_min(ns / mib * stay / steps, spill_benefit_copy_cost(benefit)) / 2 : 0;
 }
 
+/* What look_forward has seen so far. A step is the access of one chunk: a buffer is used from its begin on. */
+struct forward {
+	uint64_t steps;
+	uint64_t used;     /* bytes of all accessed chunks, each once */
+	uint64_t stay;     /* steps */
+	uint64_t launches; /* one launch can have several buffers in a chunk, and costs it once */
+};
+
+static inline void add_step(const struct spill_exchange_choice *choice, struct forward *seen,
+                            struct spill_exchange_chunk *chunk, const struct spill_migration_benefit *benefit,
+                            uint16_t site)
+{
+	seen->steps++;
+	if (chunk->next == UINT64_MAX) {
+		chunk->next = seen->steps;
+		seen->used += chunk->bytes;
+	}
+	bool stays = seen->used - chunk->bytes < choice->horizon;
+	seen->stay = stays ? seen->steps : seen->stay;
+	if (chunk->launch != seen->launches && (stays ? may_come(chunk) : may_go(chunk)))
+		chunk->excess_ns += chunk_excess(benefit, site, chunk->key);
+	chunk->launch = seen->launches;
+}
+
 /*
  * Finds each chunk's next access, and what its accesses cost: until the stay would end for those that
  * may come, behind that for those that may leave.
@@ -102,47 +136,40 @@ static uint64_t rent(const struct spill_exchange_choice *choice,
 static void look_forward(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                          const struct spill_migration_benefit *benefit)
 {
-	struct spill_access_walk walk = {0};
+	struct spill_exchange_chunk *chunk;
+	struct forward seen = {.launches = 1};
 	struct spill_access use;
-	uint64_t used = 0; /* bytes of all accessed chunks, each once */
-	uint64_t stay = 0; /* steps */
 
 	for (unsigned i = 0; i < choice->count; i++)
-		used += is_needed_or_maybe(&choice->chunks[i]) ? choice->chunks[i].bytes : 0;
-	/* All chunks that one access can have are accessed at the same time. */
-	for (uint64_t next = 1; spill_access_history_next(history, &walk, &use); next = walk.steps + 1) {
-		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
+		seen.used += is_needed_or_maybe(&choice->chunks[i]) ? choice->chunks[i].bytes : 0;
+	for (uint64_t i = 0; spill_access_history_next(history, i, &use); i++) {
+		struct spill_access_range range = {use.first, use.units};
 
-		if (!chunk)
-			continue;
-		if (chunk->next == UINT64_MAX) {
-			chunk->next = next;
-			used += chunk->bytes;
-		}
-		bool stays = used - chunk->bytes < choice->horizon;
-		stay = stays ? next : stay;
-		if (stays ? may_come(chunk) : may_go(chunk))
-			chunk->excess_ns += chunk_excess(benefit, use.site, use.key);
+		seen.launches += !use.place;
+		while ((chunk = next_chunk(choice, &range)))
+			add_step(choice, &seen, chunk, benefit, use.site);
 	}
 	if (benefit && !choice->always)
-		choice->rent_ns = rent(choice, benefit, stay, walk.steps);
+		choice->rent_ns = rent(choice, benefit, seen.stay, seen.steps);
 }
 
 /* Finds the age of possible victims without a prediction, for the eviction order. */
 static void look_back(struct spill_exchange_choice *choice, const struct spill_access_history *history)
 {
+	struct spill_exchange_chunk *chunk;
 	struct spill_access use;
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < choice->count; i++)
 		left += may_go(&choice->chunks[i]) && choice->chunks[i].next == UINT64_MAX;
 	for (uint64_t ago = 0; left && ago < PAST && spill_access_history_past(history, ago, &use); ago++) {
-		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
+		struct spill_access_range range = {use.first, use.units};
 
-		if (chunk && may_go(chunk) && chunk->next == UINT64_MAX && chunk->last == UINT64_MAX) {
-			chunk->last = ago;
-			left--;
-		}
+		while ((chunk = next_chunk(choice, &range)))
+			if (may_go(chunk) && chunk->next == UINT64_MAX && chunk->last == UINT64_MAX) {
+				chunk->last = ago;
+				left--;
+			}
 	}
 }
 

@@ -25,7 +25,7 @@
 enum spill_exchange_verdict { SPILL_EXCHANGE_STAYS, SPILL_EXCHANGE_COMES, SPILL_EXCHANGE_GOES };
 
 struct spill_exchange_chunk {
-	uint32_t key; /* as in the access history; unique */
+	uint32_t key; /* the number of its first unit (access_history.h) */
 	uint64_t bytes;
 	bool on_host;
 	bool fixed;     /* cannot move (pinned) */
@@ -35,8 +35,9 @@ struct spill_exchange_chunk {
 	unsigned index; /* the caller's */
 	/* Results: */
 	enum spill_exchange_verdict verdict;
-	uint64_t next; /* steps until its next predicted access; 0: needed; UINT64_MAX: none predicted */
-	uint64_t last; /* accesses since its last one, for victims without a prediction; UINT64_MAX: many */
+	uint64_t next;   /* steps until its next predicted access; 0: needed; UINT64_MAX: none predicted */
+	uint64_t last;   /* accesses since its last one, for victims without a prediction; UINT64_MAX: many */
+	uint64_t launch; /* the last predicted launch that accesses it, for the choice */
 	/* Cost of a MiB in place: by the accesses of its coming stay, or, if it may go, by those behind that. */
 	uint64_t excess_ns;
 };

@@ -43,6 +43,7 @@ struct model {
 	struct spill_access_history history;
 	struct spill_migration_benefit benefit;
 	struct spill_chunk_stays stays;
+	uint64_t chunk_accesses; /* of all launches so far */
 	bool moves[SPILL_BENEFIT_SITES]; /* a site's chunks were promoted the last time */
 	/*
 	 * Estimate of the device's remaining work, from measured times. busy_until_ns: with the
@@ -146,10 +147,12 @@ static void add_measurement(const struct spill_stopwatch_access *access, uint64_
 	pthread_mutex_unlock(&lock);
 }
 
-/* Accesses without one of a chunk that end its row. pre: locked */
+/* Accesses of chunks without one of a chunk that end its row. pre: locked */
 static uint64_t gap(void)
 {
 	uint64_t period = model->history.count - model->history.next;
+	/* The history has accesses of buffers, which have one chunk or many. */
+	period = period * model->chunk_accesses / spill_max(model->history.count, 1);
 	return spill_min(spill_max(period / PERIOD_SHARE, GAP_LEAST), GAP_MOST);
 }
 
@@ -165,7 +168,7 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t key = access->host_keys[i];
 		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
-		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->history.count, row_gap, cost);
+		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->chunk_accesses, row_gap, cost);
 		/* An access that is costly by itself counts even while its chunk pauses. */
 		*worth |= (row > least && spill_chunk_stay_may_try(&model->stays, key, now)) ||
 		          spill_benefit_pays(&model->benefit, cost, model->moves[site]);
@@ -247,7 +250,8 @@ static void learn_access(struct spill_access_advice *advice, const struct spill_
 {
 	advice->learned = true;
 	advice->site = spill_benefit_site(&model->benefit, access->site);
-	spill_access_history_launch(&model->history, access->keys, access->count, advice->site);
+	spill_access_history_launch(&model->history, access->ranges, access->range_count, advice->site);
+	model->chunk_accesses += access->count;
 	if (access->once)
 		return;
 	if (access->on_host)

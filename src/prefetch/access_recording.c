@@ -16,8 +16,8 @@
 #include "process.h"
 #include "text.h"
 
-/* The longest line: a launch with all its keys. */
-#define LINE (128 + 20 * SPILL_LAUNCH_ACCESS_KEYS)
+/* The longest line: a launch with all its chunks and ranges. */
+#define LINE (128 + 2 * 20 * SPILL_LAUNCH_ACCESS_KEYS)
 #define BUFFER (64u << 10)
 _Static_assert(LINE < BUFFER, "a line fits into the buffer");
 
@@ -80,7 +80,7 @@ static bool open_file(void)
 	owner = getpid();
 	start_ns = spill_clock_ns();
 	text = spill_text_begin(buffer, sizeof(buffer));
-	spill_text_add(&text, "spill-recording 1\n");
+	spill_text_add(&text, "spill-recording 2\n");
 	return true;
 }
 
@@ -172,6 +172,13 @@ static void add_chunk(uint32_t key)
 		spill_text_add(&text, "h");
 }
 
+static void add_range(const struct spill_access_range *range)
+{
+	add_hex(range->first);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, range->units);
+}
+
 /* MiB on the host now: chunks may have moved for this launch. */
 static uint64_t mib_on_host(const struct spill_launch_access *access)
 {
@@ -199,6 +206,9 @@ uint64_t spill_access_recording_launch(const struct spill_launch_access *access,
 	add_field(mib_on_host(access));
 	for (unsigned i = 0; i < access->count; i++)
 		add_chunk(access->keys[i]);
+	spill_text_add(&text, " |");
+	for (unsigned i = 0; i < access->range_count; i++)
+		add_range(&access->ranges[i]);
 	end_line();
 	return number;
 }

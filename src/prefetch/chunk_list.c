@@ -9,10 +9,10 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 	struct spill_chunk_map_entry entry;
 	const struct spill_chunk *chunk = &chunked->chunks[index];
 	uint64_t va = spill_chunked_address(chunked, index);
-	if (!spill_chunk_map_of(va, &entry))
+	if (!spill_chunk_map_of(va, &entry) ||
+	    !spill_chunk_index_add(&list->index, entry.key, entry.count, list->count))
 		return;
 	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
-	spill_chunk_index_add(&list->index, entry.key, list->count);
 	list->chunks[list->count++] = (struct spill_exchange_chunk){
 	    .key = entry.key,
 	    .bytes = chunk->bytes,
@@ -27,10 +27,10 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 static void mark_needed(struct spill_chunk_list *list, const struct spill_launch_access *access)
 {
 	for (unsigned i = 0; i < access->count; i++) {
-		unsigned place = spill_chunk_index_find(&list->index, access->keys[i]);
-		if (place == SPILL_CHUNK_NOWHERE)
+		const struct spill_chunk_slot *slot = spill_chunk_index_find(&list->index, access->keys[i]);
+		if (!slot)
 			continue;
-		struct spill_exchange_chunk *found = &list->chunks[place];
+		struct spill_exchange_chunk *found = &list->chunks[slot->place];
 		*(i < access->sure ? &found->needed : &found->maybe) = true;
 	}
 }
@@ -39,10 +39,14 @@ bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
                            const struct spill_launch_access *access)
 {
 	unsigned room = 0, more;
+	uint64_t units = 0;
 	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
 	     chunked = spill_chunked_next(chunked))
-		room += chunked->base.device == device ? chunked->count : 0;
-	unsigned bits = spill_chunk_index_bits(room);
+		if (chunked->base.device == device) {
+			room += chunked->count;
+			units += chunked->range >> SPILL_CHUNK_MAP_UNIT_SHIFT;
+		}
+	unsigned bits = spill_chunk_index_bits(spill_chunk_index_entries(room, units));
 	*list = (struct spill_chunk_list){
 	    .chunks = calloc(room + 1, sizeof(*list->chunks)),
 	    .index = {.slots = calloc((size_t)1 << bits, sizeof(*list->index.slots)), .bits = bits},

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "access_history.h"
 #include "stopwatch.h"
 
 /* The memory that one launch (a call that submits work) is going to access. */
@@ -33,7 +34,10 @@ struct spill_launch_access {
 	unsigned on_host;           /* number of chunks on the host. */
 	uint64_t host_bytes, bytes; /* bytes of chunks on the host, of all chunks. */
 	uint32_t host_keys[SPILL_LAUNCH_ACCESS_HOST_KEYS]; /* the first few chunks on the host. */
+	unsigned range_count;                              /* of ranges. */
 	uint32_t keys[SPILL_LAUNCH_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h). */
+	/* The buffers, in the order of the parameters. Of a graph, its chunks in the order of its nodes. */
+	struct spill_access_range ranges[SPILL_LAUNCH_ACCESS_KEYS];
 };
 
 /* The number of host_keys. */

@@ -161,7 +161,7 @@ class Recordings(FollowCase):
         path.unlink(missing_ok=True)
         self.program(words, SPILL_MOVABLE_RECORD=path, **variables)
         first, *lines = path.read_text(encoding="ascii").splitlines()
-        self.assertEqual(first, "spill-recording 1")
+        self.assertEqual(first, "spill-recording 2")
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
         events = collections.defaultdict(list)
         for line in lines:
@@ -174,7 +174,12 @@ class Recordings(FollowCase):
     def chunks(launch):
         """Of a launch: (key, units, whether it is on the host)."""
         return [(int(key, 16), int(units.rstrip("h")), units.endswith("h"))
-                for key, units in (chunk.split(":") for chunk in launch[8:])]
+                for key, units in (chunk.split(":") for chunk in launch[8:launch.index("|")])]
+
+    @staticmethod
+    def ranges(launch):
+        """Of a launch: (first unit, units)."""
+        return [(int(first, 16), int(units)) for first, units in (part.split(":") for part in launch[launch.index("|") + 1:])]
 
     def kernels(self, events):
         """Those that are no copies."""
@@ -190,6 +195,9 @@ class Recordings(FollowCase):
         self.assertEqual(len(steps), 1, by_site)
         self.assertEqual(steps[0][:COUNT], steps[0][COUNT:])
         self.assertEqual({sum(units for _, units, _ in chunks) for chunks in steps[0]}, {BUFFER // 2})
+        # A buffer is one range, from its first chunk on.
+        sweeps = [launch for launch in self.kernels(events) if len(by_site[launch[2]]) == 2 * COUNT]
+        self.assertEqual([self.ranges(launch) for launch in sweeps], [[(self.chunks(launch)[0][0], BUFFER // 2)] for launch in sweeps])
         on_host = sum(2 * units for chunks in steps[0][:COUNT] for _, units, host in chunks if host)
         self.assertEqual(on_host, self.deficit() // MIB)
 
@@ -414,12 +422,13 @@ class InPlace(TimedCase):
         return told
 
     def test_what_kernels_lose_is_told(self):
-        """Of 12 sweeps the first ones may bring some of the memory instead.
+        """Of 12 sweeps the first ones may bring some of the memory instead. An exchange leaves room for a chunk of the next one, so up to
+        40 MiB are on the host.
 
         A busy machine makes a kernel later than its model: in place, or on the device, and then less seems to be lost. What is
         promised is a quarter (docs/limits.md)."""
         told = self.story(self.program(f"make:6:32 {'reread:1:1 ' * 12} check", **self.link))
-        self.assertTrue(6 * 24 * MIB < told["in_place_bytes"] <= 12 * 32 * MIB, told)
+        self.assertTrue(6 * 24 * MIB < told["in_place_bytes"] <= 12 * 40 * MIB, told)
         lost = told["in_place_bytes"] * self.LOST_US
         self.assertTrue(0.75 * lost < told["in_place_us"] <= told["in_place_most_us"] < 2 * lost, (told, lost))
         self.assertRegex(told["in_place"], r"^kernels lost about [0-9.]+ s, [0-9]+ % of the [0-9.]+ s, by reading about [0-9.]+ [MG]iB of it "

@@ -15,13 +15,15 @@ The result, a line each:
   program WORDS                where it comes from
   chunks MIB[h]…               an allocation: the sizes of its chunks, and `h` if it is on the host. Chunks have the numbers 0, 1, …
   period REPEATS               the lines behind it are repeated so often; 1: the begin of the next one
-  L SITE NS SURE FIRST[-LAST][:NS]…   a launch: its time on the device, and the time that each of its chunks adds on the host.
-                               The first SURE chunks are certain
+  L SITE NS SURE FIRST[-LAST][:NS]… [| CHUNK+OFFSET:UNITS…]
+                               a launch: its time on the device, and the time that each of its chunks adds on the host. The
+                               first SURE chunks are certain. Its buffers, in units of 2 MiB from a chunk's begin on
   G …                          a graph, likewise
   C NS FIRST[-LAST][:NS]…      a copy, likewise
   W                            the program waits for the device
 """
 import argparse
+import bisect
 import collections
 import gzip
 import pathlib
@@ -49,13 +51,20 @@ SHARE = 0.1
 SCALE_MOST = 2
 
 
+def parts_of(words):
+    """The chunks of a launch, and its ranges (none in recordings of version 1)."""
+    bar = words.index("|") if "|" in words else len(words)
+    return words[:bar], words[bar + 1:]
+
+
 class Launch:
     def __init__(self, words):
         self.number, self.time, self.site = int(words[0]), int(words[1]), int(words[2])
         self.kind, self.sure = "LCG"[int(words[4])], int(words[5])
-        chunks = [chunk.split(":") for chunk in words[8:]]
+        chunks, ranges = [[part.split(":") for part in parts] for parts in parts_of(words[8:])]
         self.mib = {int(key, 16): UNIT_MIB * int(units.rstrip("h")) for key, units in chunks}
         self.host = frozenset(int(key, 16) for key, units in chunks if units.endswith("h"))
+        self.ranges = [(int(first, 16), int(units)) for first, units in ranges]
         self.code = (self.site, self.kind)
         self.name = (*self.code, len(self.mib))
         self.ns = None
@@ -277,6 +286,7 @@ class Phase:
 class Writer:
     def __init__(self, table):
         self.table = table
+        self.keys = sorted(table)
         self.numbers = {key: number for number, key in enumerate(key for keys in allocations(table) for key in keys)}
 
     def head(self, program):
@@ -297,6 +307,15 @@ class Writer:
                 runs.append([number, number, ns])
         return runs
 
+    def ranges(self, launch):
+        """(number of the chunk, units from its begin on, units) of each range that begins in a chunk."""
+        found = []
+        for first, units in launch.ranges:
+            at = bisect.bisect_right(self.keys, first) - 1
+            if at >= 0 and first < self.keys[at] + self.table[self.keys[at]][0] // UNIT_MIB:
+                found.append((self.numbers[self.keys[at]], first - self.keys[at], units))
+        return found
+
     def period(self, phase, times, repeat, launches):
         print("period", repeat)
         for place, launch in enumerate(launches):
@@ -306,7 +325,8 @@ class Writer:
             sure = [] if launch.kind == "C" else [sum(key in self.numbers for key in list(launch.mib)[:launch.sure])]
             chunks = [f"{first}" + f"-{last}" * (last > first) + f":{ns}" * (ns > 0)
                       for first, last, ns in self.chunks(times, place, launch)]
-            print(*head, f"{times.device[place]:.0f}", *sure, *chunks)
+            ranges = [f"{number}+{offset}:{units}" for number, offset, units in self.ranges(launch)]
+            print(*head, f"{times.device[place]:.0f}", *sure, *chunks, *["|"] * bool(ranges), *ranges)
 
 
 def main():

@@ -13,10 +13,10 @@ PERIOD = [("1", 1, ["10:32"], 5000, 0), ("0", 2, ["10:32", "30:16"], 200000, 800
 ON_HOST = "10:32"
 
 
-def recording(*, in_place, sites=0, unsure=0, more_us=0, moving=False):
+def recording(*, in_place, sites=0, unsure=0, more_us=0, moving=False, ranges=()):
     """The lines of a run. `sites` is added to the names of code; `unsure`: the first periods name another chunk, too; `more_us`: a
-    period is longer than what was measured in it; `moving`: a buffer is elsewhere in each period."""
-    lines, number, time = ["spill-recording 1"], 0, 0
+    period is longer than what was measured in it; `moving`: a buffer is elsewhere in each period; `ranges`: of each launch."""
+    lines, number, time = ["spill-recording 2" if ranges else "spill-recording 1"], 0, 0
     for period in range(PERIODS + unsure):
         # The program waits for the rest of the work.
         time += sum(device_ns + in_place * in_place_ns for *_, device_ns, in_place_ns in PERIOD) // 1000 - 30 + more_us
@@ -28,7 +28,7 @@ def recording(*, in_place, sites=0, unsure=0, more_us=0, moving=False):
             host = in_place and ON_HOST in chunks
             mib = 64 if host else 0
             named = [chunk + "h" if host and chunk == ON_HOST else chunk for chunk in chunks]
-            lines.append(f"L {number} {time} {site + sites} ab {once} 1 {len(chunks)} {mib} {' '.join(named)}")
+            lines.append(f"L {number} {time} {site + sites} ab {once} 1 {len(chunks)} {mib} {' '.join(named)}" + " ".join([" |"] * bool(ranges) + [*ranges]))
             lines.append(f"T {number} {mib} {device_ns + (more_ns if host else 0)}")
     return "\n".join(lines) + "\n"
 
@@ -74,6 +74,12 @@ class Compact(unittest.TestCase):
         self.assertEqual([line for line in lines if line.startswith("L 2")],
                          [f"L 2 200000 1 0:800000 {chunk}:400000" for chunk in (4, 5, 6)])
         self.assertEqual([line for line in lines if line.startswith("period")], ["period 1", "period 1", "period 7"])
+
+    def test_ranges(self):
+        """From the begin of a chunk on. What begins in no chunk is left out."""
+        runs = [recording(in_place=in_place, ranges=("10:1", "2f:3", "31:5", "f:2", "40:1")) for in_place in (True, False)]
+        lines = self.compact(*runs)
+        self.assertEqual(lines, self.HEAD + [line + " | 0+0:1 0+31:3 1+1:5" if line[0] in "LC" else line for line in self.LINES])
 
     def test_another_program_is_refused(self):
         other = recording(in_place=False).replace(" ab 1 ", " ab 0 ")

@@ -26,7 +26,7 @@ uint32_t sim_chunk(struct sim *sim, uint64_t bytes)
 void sim_use(struct sim *sim, uint32_t key, uint16_t site)
 {
 	assert_true(sim->count < SIM_USES);
-	sim->uses[sim->count++] = (struct spill_access){.key = key, .site = site};
+	sim->uses[sim->count++] = (struct spill_access){.first = key, .site = site};
 }
 
 uint64_t sim_total(const struct sim *sim)
@@ -85,19 +85,20 @@ static void run_ours(struct sim *sim)
 	static struct spill_exchange_chunk chunks[SIM_CHUNKS];
 	static unsigned ranks[SIM_CHUNKS];
 	static struct spill_chunk_slot slots[4 * SIM_CHUNKS];
-	struct spill_chunk_index index = {slots, spill_chunk_index_bits(SIM_CHUNKS)};
+	struct spill_chunk_index index = {.slots = slots, .bits = spill_chunk_index_bits(2 * SIM_CHUNKS)};
 	uint64_t resident[SIM_CHUNKS], room = start(sim, resident), total = sim_total(sim);
 
 	memset(slots, 0, sizeof(slots));
 	for (unsigned i = 0; i < sim->chunks; i++) {
 		chunks[i] =
 		    (struct spill_exchange_chunk){.key = i, .bytes = sim->bytes[i], .on_host = !resident[i]};
-		spill_chunk_index_add(&index, i, i);
+		assert_true(spill_chunk_index_add(&index, i, 1, i));
 	}
 	for (unsigned i = 0; i < sim->count; i++) {
-		struct spill_exchange_chunk *used = &chunks[sim->uses[i].key];
+		struct spill_exchange_chunk *used = &chunks[sim->uses[i].first];
 
-		spill_access_history_launch(&sim->order, (const uint32_t[]){used->key}, 1, sim->uses[i].site);
+		spill_access_history_launch(&sim->order, (const struct spill_access_range[]){{used->key, 1}},
+		                            1, sim->uses[i].site);
 		if (!used->on_host)
 			continue;
 
@@ -157,11 +158,11 @@ void sim_run_optimum(struct sim *sim)
 	for (unsigned c = 0; c < sim->chunks; c++)
 		rank[c] = UINT64_MAX;
 	for (unsigned i = sim->count; i-- > 0;) {
-		after[i] = rank[sim->uses[i].key];
-		rank[sim->uses[i].key] = i;
+		after[i] = rank[sim->uses[i].first];
+		rank[sim->uses[i].first] = i;
 	}
 	for (unsigned i = 0; i < sim->count; i++) {
-		uint32_t key = sim->uses[i].key;
+		uint32_t key = sim->uses[i].first;
 		uint64_t missing = sim->bytes[key] - resident[key];
 
 		rank[key] = after[i];
@@ -178,7 +179,7 @@ static void run_lru(struct sim *sim)
 	for (unsigned c = 0; c < sim->chunks; c++)
 		rank[c] = UINT64_MAX;
 	for (unsigned i = 0; i < sim->count; i++) {
-		uint32_t key = sim->uses[i].key;
+		uint32_t key = sim->uses[i].first;
 		uint64_t missing = sim->bytes[key] - resident[key];
 
 		room = evict(sim, resident, rank, room, missing, key, true) - missing;

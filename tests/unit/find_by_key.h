@@ -8,16 +8,17 @@
 
 #include "exchange_choice.h"
 
-/* Until the next one: there is one place for it. */
-static inline void find_by_key(struct spill_exchange_choice *choice)
+/* Chunks of so many units. Until the next one: there is one place for it. */
+static inline void find_by_key(struct spill_exchange_choice *choice, uint32_t units)
 {
-	static struct spill_chunk_slot slots[256];
+	static struct spill_chunk_slot slots[512];
 
 	memset(slots, 0, sizeof(slots));
-	choice->index = (struct spill_chunk_index){slots, spill_chunk_index_bits(choice->count)};
-	assert_true(choice->index.bits <= 8);
+	choice->index =
+	    (struct spill_chunk_index){.slots = slots, .bits = spill_chunk_index_bits(3 * choice->count)};
+	assert_true(choice->index.bits <= 9);
 	for (unsigned i = 0; i < choice->count; i++)
-		spill_chunk_index_add(&choice->index, choice->chunks[i].key, i);
+		assert_true(spill_chunk_index_add(&choice->index, choice->chunks[i].key, units, i));
 }
 
 #endif

@@ -57,14 +57,30 @@ static void add_use(struct recording *to, struct recorded_launch *launch, uint64
 }
 
 /* FIRST[-LAST][:NS]: each of these chunks adds so much; without NS nothing. */
-static void read_uses(struct recording *to, struct recorded_launch *launch, char *rest)
+static void read_uses(struct recording *to, struct recorded_launch *launch, char **rest)
 {
-	while (rest) {
-		char *cost = strsep(&rest, " "), *chunks = strsep(&cost, ":");
+	while (*rest && **rest != '|') {
+		char *cost = strsep(rest, " "), *chunks = strsep(&cost, ":");
 		uint64_t first = number_until(&chunks, "-"), last = chunks ? number(&chunks) : first;
 		uint64_t ns = cost ? number(&cost) : 0;
 		for (; first <= last; first++)
 			add_use(to, launch, first, ns);
+	}
+}
+
+/* | CHUNK+OFFSET:UNITS… */
+static void read_ranges(struct recording *to, struct recorded_launch *launch, char *rest)
+{
+	strsep(&rest, " ");
+	while (rest) {
+		char *units = strsep(&rest, " "), *chunk = strsep(&units, ":");
+		struct recorded_range range = {.chunk = (unsigned)number_until(&chunk, "+")};
+		range.offset = (uint32_t)number(&chunk);
+		range.units = (uint32_t)number(&units);
+		assert_true(range.chunk < to->chunk_count && range.units);
+		to->ranges = grow(to->ranges, to->range_count, sizeof(*to->ranges));
+		to->ranges[to->range_count++] = range;
+		launch->range_count++;
 	}
 }
 
@@ -77,7 +93,8 @@ static void read_launch(struct recording *to, char kind, bool waits, char *rest)
 		launch.site = 2 + number(&rest); /* 1 is that of copies */
 	launch.ns = number(&rest);
 	launch.sure = launch.once ? 0 : (unsigned)number(&rest);
-	read_uses(to, &launch, rest);
+	read_uses(to, &launch, &rest);
+	read_ranges(to, &launch, rest);
 	launch.sure = launch.once ? launch.count : launch.sure;
 	assert_true(launch.sure <= launch.count && to->phase_count);
 	to->launches = grow(to->launches, to->launch_count, sizeof(*to->launches));
@@ -92,13 +109,16 @@ static void begin_phase(struct recording *to, char *rest)
 	    (struct recorded_phase){.first = to->launch_count, .repeats = (unsigned)number(&rest)};
 }
 
-/* Once the array of uses does not move any more. */
+/* Once the arrays do not move any more. */
 static void find_uses(struct recording *in)
 {
 	const struct recorded_use *uses = in->uses;
+	const struct recorded_range *ranges = in->ranges;
 	for (unsigned i = 0; i < in->launch_count; i++) {
 		in->launches[i].uses = uses;
+		in->launches[i].ranges = ranges;
 		uses += in->launches[i].count;
+		ranges += in->launches[i].range_count;
 	}
 }
 
@@ -149,4 +169,5 @@ void recording_free(struct recording *recording)
 	free(recording->chunks);
 	free(recording->launches);
 	free(recording->uses);
+	free(recording->ranges);
 }

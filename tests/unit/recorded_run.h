@@ -11,6 +11,12 @@ struct recorded_use {
 	uint64_t in_place_ns; /* that it adds if the chunk is on the host */
 };
 
+/* A buffer that a launch accesses, in units of 2 MiB from the begin of a chunk on. */
+struct recorded_range {
+	unsigned chunk;
+	uint32_t offset, units;
+};
+
 struct recorded_launch {
 	bool once; /* a copy */
 	bool graph;
@@ -18,6 +24,8 @@ struct recorded_launch {
 	uint64_t site, ns;
 	unsigned sure, count;
 	const struct recorded_use *uses;
+	unsigned range_count; /* 0: not recorded */
+	const struct recorded_range *ranges;
 };
 
 /* Launches that are repeated. A phase of one repeat is the begin of the next one. */
@@ -36,8 +44,9 @@ struct recording {
 	struct recorded_chunk *chunks;
 	struct recorded_launch *launches;
 	struct recorded_use *uses;
+	struct recorded_range *ranges;
 	struct recorded_phase phases[32];
-	unsigned chunk_count, launch_count, use_count, phase_count;
+	unsigned chunk_count, launch_count, use_count, range_count, phase_count;
 	uint64_t host_bytes, device_bytes; /* of the chunks, at first */
 	uint64_t host_ns;                  /* what the program does on the host for each launch */
 };

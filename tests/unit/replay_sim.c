@@ -293,6 +293,23 @@ static void describe(struct spill_launch_access *access, const struct recording 
 	}
 }
 
+/* Without recorded ranges, each chunk is one. */
+static void describe_ranges(struct spill_launch_access *access, const struct recording *in,
+                            const struct recorded_launch *launch)
+{
+	for (unsigned i = 0; !launch->range_count && i < access->count; i++)
+		access->ranges[access->range_count++] = (struct spill_access_range){
+		    access->keys[i],
+		    (uint32_t)(in->chunks[launch->uses[i].chunk].bytes >> SPILL_CHUNK_MAP_UNIT_SHIFT)};
+	for (unsigned i = 0; i < launch->range_count; i++) {
+		const struct recorded_range *range = &launch->ranges[i];
+		const struct place *place = &places[range->chunk];
+		uint64_t va = spill_chunked_address(place->chunked, place->index);
+		access->ranges[access->range_count++] = (struct spill_access_range){
+		    (uint32_t)(va >> SPILL_CHUNK_MAP_UNIT_SHIFT) + range->offset, range->units};
+	}
+}
+
 static void wait_until(uint64_t ns)
 {
 	if (ns > spill_clock_ns())
@@ -322,6 +339,7 @@ static void run_launch(const struct recording *in, const struct recorded_launch 
 	if (launch->waits)
 		wait_until(device.done_ns);
 	describe(&access, in, launch);
+	describe_ranges(&access, in, launch);
 	/* As long as something is on the host (launch_access.h). */
 	bool wanted = spill_chunked_on_host() && policy.movable_follow != SPILL_SWITCH_OFF;
 	void *stopwatch = wanted ? spill_before_launch(&access) : NULL;

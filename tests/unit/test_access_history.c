@@ -14,30 +14,45 @@ static int begin(void **state)
 	return 0;
 }
 
-/* Each letter is a use of the chunk of that name; a capital is one by another site. */
+/* One launch of buffers of a unit each. */
+static void launch(const uint32_t *firsts, unsigned count, uint16_t site)
+{
+	struct spill_access_range ranges[64];
+
+	assert_true(count <= 64);
+	for (unsigned i = 0; i < count; i++)
+		ranges[i] = (struct spill_access_range){firsts[i], 1};
+	spill_access_history_launch(&order, ranges, count, site);
+}
+
+/* The predicted access that is so many further on. */
+static bool foresee(unsigned further, struct spill_access *use)
+{
+	return spill_access_history_next(&order, further, use);
+}
+
+/* Each letter is a use of the buffer of that name; a capital is one by another site. */
 static void uses(const char *letters)
 {
 	for (; *letters; letters++) {
 		char upper = (char)(*letters & ~0x20);
 
-		spill_access_history_launch(&order, (const uint32_t[]){(uint32_t)upper}, 1,
-		                            upper == *letters);
+		launch((const uint32_t[]){(uint32_t)upper}, 1, upper == *letters);
 	}
 }
 
 static char letter(const struct spill_access *use)
 {
-	return (char)(use->site ? use->key : use->key | 0x20);
+	return (char)(use->site ? use->first : use->first | 0x20);
 }
 
 /* What is foreseen begins so; all of it, if `whole`. */
 static void foresees(const char *letters, bool whole)
 {
-	struct spill_access_walk walk = {0};
 	struct spill_access use;
 	char seen[200] = "";
 
-	for (unsigned i = 0; i < sizeof(seen) - 1 && spill_access_history_next(&order, &walk, &use); i++)
+	for (unsigned i = 0; i < sizeof(seen) - 1 && foresee(i, &use); i++)
 		seen[i] = letter(&use);
 	if (!whole && strlen(seen) > strlen(letters))
 		seen[strlen(letters)] = '\0';
@@ -65,14 +80,13 @@ TEST(a_sweep_is_foreseen_for_one_period)
 /* The second step is known from its third use on. */
 TEST(three_uses_are_enough)
 {
-	struct spill_access_walk walk = {0};
 	struct spill_access use;
 
 	uses("abcdefghijklmn"
 	     "abc");
-	assert_int_equal(order.uses[order.next].key, 'D');
+	assert_int_equal(order.uses[order.next].first, 'D');
 	/* But it has to be right for a while before it is believed. */
-	assert_false(spill_access_history_next(&order, &walk, &use));
+	assert_false(foresee(0, &use));
 	uses("defghij");
 	foresees("klmn", false);
 }
@@ -191,88 +205,179 @@ TEST(a_loop_in_a_step)
  */
 TEST(layers_share_their_buffers)
 {
-	enum { LAYERS = 20, BUFFERS = 10, SITE = 1, REDUCE };
+	enum { SHARING = 20, BUFFERS = 10, SITE = 1, REDUCE };
 	uint32_t keys[2 + BUFFERS];
 	unsigned met = 0;
 
 	for (unsigned i = 0; i < BUFFERS; i++)
 		keys[2 + i] = 1000 + i;
-	for (unsigned layer = 0; layer < LAYERS + 2; layer++) {
-		if (layer == LAYERS) /* what ends a step */
+	for (unsigned layer = 0; layer < SHARING + 2; layer++) {
+		if (layer == SHARING) /* what ends a step */
 			for (uint32_t other = 2000; other < 2008; other++)
-				spill_access_history_launch(&order, (const uint32_t[]){other}, 1, REDUCE);
-		keys[0] = 2 * (layer % LAYERS) + 1;
-		keys[1] = 2 * (layer % LAYERS) + 2;
-		spill_access_history_launch(&order, keys, 2 + BUFFERS, SITE);
-		if (layer <= LAYERS)
-			spill_access_history_launch(&order, keys + 2, BUFFERS, REDUCE);
+				launch((const uint32_t[]){other}, 1, REDUCE);
+		keys[0] = 2 * (layer % SHARING) + 1;
+		keys[1] = 2 * (layer % SHARING) + 2;
+		launch(keys, 2 + BUFFERS, SITE);
+		if (layer <= SHARING)
+			launch(keys + 2, BUFFERS, REDUCE);
 	}
 
-	struct spill_access_walk walk = {0};
 	struct spill_access use;
-	while (spill_access_history_next(&order, &walk, &use))
-		if (use.key < 1000)
-			assert_int_equal(use.key, (4 + met++) % (2 * LAYERS) + 1);
-	assert_int_equal(met, 2 * LAYERS); /* to this one, of the step before it and of this one */
+	for (unsigned i = 0; foresee(i, &use); i++)
+		if (use.first < 1000)
+			assert_int_equal(use.first, (4 + met++) % (2 * SHARING) + 1);
+	assert_int_equal(met, 2 * SHARING); /* to this one, of the step before it and of this one */
 }
 
-enum { DRIFT_LAYERS = 20, READ = 1, WRITE, BACK, END, BEGIN, DRIFT = 26, BUFFER = 1000, BUFFER_UNITS = 40 };
+enum { LAYERS = 20, READ = 1, WRITE, BACK, END, BEGIN, DRIFT = 26, BUFFER = 1000, BUFFER_UNITS = 40 };
 
-/* The key of a buffer's first chunk in that step. Chunks have 10 units. */
-static uint32_t buffer_key(unsigned step, unsigned layer)
+/* A launch of weights, which stay, and of a buffer. */
+static void use_weights_and_buffer(unsigned layer, uint32_t buffer, uint16_t site)
 {
-	return (BUFFER + layer * BUFFER_UNITS + step * DRIFT) / 10 * 10;
+	launch((const uint32_t[]){10 * layer + 10, buffer}, 2, site);
 }
 
-/* A launch of a chunk of weights, and a buffer of 12 units: one chunk, two or three. */
-static void use_weights_and_buffer(unsigned step, unsigned layer, uint16_t site)
+/* Where the buffer of a layer is in a step. */
+static uint32_t (*place_of)(unsigned step, unsigned layer);
+
+/* The allocator goes on by as much in each step. */
+static uint32_t drifting(unsigned step, unsigned layer)
 {
-	uint32_t keys[4] = {10 * layer + 10}, first = BUFFER + layer * BUFFER_UNITS + step * DRIFT;
-	unsigned count = 1;
-
-	for (uint32_t key = buffer_key(step, layer); key < first + 12; key += 10)
-		keys[count++] = key;
-	spill_access_history_launch(&order, keys, count, site);
+	return BUFFER + layer * BUFFER_UNITS + step * DRIFT;
 }
 
-/* So many buffers are at one of two places, in turns. */
+/* In each step elsewhere, without a rule. */
+static uint32_t anywhere(unsigned step, unsigned layer)
+{
+	return BUFFER + layer * BUFFER_UNITS + step * step * step * DRIFT;
+}
+
+/* In turns at one of two places. */
+static uint32_t in_turns(unsigned step, unsigned layer)
+{
+	return drifting(step % 2, layer);
+}
+
+/* So many other buffers are at one of two places, in turns. */
 static unsigned turning;
 
-static void drifting_step(unsigned step, unsigned back)
+static void begin_step(void)
 {
 	for (uint16_t i = 0; i < 3; i++)
-		spill_access_history_launch(&order, (const uint32_t[]){8000 + i}, 1, BEGIN + i);
-	for (unsigned layer = 0; layer < DRIFT_LAYERS; layer++) {
-		use_weights_and_buffer(step, layer, READ);
-		use_weights_and_buffer(step, layer, WRITE);
+		launch((const uint32_t[]){8000 + i}, 1, BEGIN + i);
+}
+
+/* Forward through all layers, and back through the last ones. */
+static void run_step(unsigned step, unsigned back)
+{
+	begin_step();
+	for (unsigned layer = 0; layer < LAYERS; layer++) {
+		use_weights_and_buffer(layer, place_of(step, layer), READ);
+		use_weights_and_buffer(layer, place_of(step, layer), WRITE);
 	}
-	spill_access_history_launch(&order, (const uint32_t[]){9000}, 1, END);
+	launch((const uint32_t[]){9000}, 1, END);
 	for (uint16_t i = 0; i < turning; i++)
-		spill_access_history_launch(&order, (const uint32_t[]){20000 + step % 2 * 5000 + 100 * i}, 1,
-		                            100 + i);
-	for (unsigned layer = DRIFT_LAYERS; layer-- > DRIFT_LAYERS - back;) {
-		use_weights_and_buffer(step, layer, BACK);
-		use_weights_and_buffer(step, layer, READ);
+		launch((const uint32_t[]){20000 + step % 2 * 5000 + 100 * i}, 1, 100 + i);
+	for (unsigned layer = LAYERS; layer-- > LAYERS - back;) {
+		use_weights_and_buffer(layer, place_of(step, layer), BACK);
+		use_weights_and_buffer(layer, place_of(step, layer), READ);
 	}
+}
+
+static void run_steps(unsigned count)
+{
+	for (unsigned step = 0; step < count; step++)
+		run_step(step, LAYERS);
+}
+
+/* So many of the layers' buffers are foreseen where they are in that step, until the step ends. */
+static unsigned count_foreseen(unsigned step)
+{
+	struct spill_access use;
+	unsigned count = 0;
+	bool found[LAYERS] = {false};
+
+	for (unsigned i = 0; foresee(i, &use) && use.site != END && use.site != BEGIN; i++)
+		for (unsigned layer = 0; layer < LAYERS; layer++)
+			if (use.first == place_of(step, layer) && !found[layer]) {
+				found[layer] = true;
+				count++;
+			}
+	return count;
 }
 
 /*
  * The allocator of the program places the buffers elsewhere in each step, and the weights stay. The way
- * forward tells where they are now, and the way back is foreseen by these names.
+ * forward tells where they are now, and the way back is foreseen by these places.
  */
 TEST(buffers_that_move_from_step_to_step)
 {
 	enum { STEPS = 6 };
-	struct spill_access_walk walk = {0};
-	struct spill_access use;
-	unsigned next = DRIFT_LAYERS - 2;
 
-	for (unsigned step = 0; step < STEPS; step++)
-		drifting_step(step, DRIFT_LAYERS);
-	drifting_step(STEPS, 1);
-	while (next && spill_access_history_next(&order, &walk, &use) && use.site != END)
-		next -= use.key == buffer_key(STEPS, next);
-	assert_int_equal(next, 0);
+	place_of = anywhere;
+	run_steps(STEPS);
+	run_step(STEPS, 1);
+	assert_int_equal(count_foreseen(STEPS), LAYERS - 1);
+	for (uint64_t i = 0; i < order.count; i++)
+		assert_false(order.uses[i].drifts);
+}
+
+/* Buffers that moved as far in the last two steps are foreseen further on, before a launch has found them. */
+TEST(buffers_that_drift)
+{
+	place_of = drifting;
+	for (unsigned steps = 2; steps < 6; steps++) {
+		begin(NULL);
+		run_steps(steps);
+		begin_step();
+		assert_int_equal(count_foreseen(steps), steps < 3 ? 0 : LAYERS);
+	}
+}
+
+/* It is no drift if a buffer returns. */
+TEST(buffers_that_are_at_two_places_in_turns)
+{
+	struct spill_access use;
+
+	place_of = in_turns;
+	run_steps(6);
+	begin_step();
+	for (unsigned i = 0; foresee(i, &use); i++)
+		assert_true(use.site >= END || use.first < in_turns(1, LAYERS));
+	for (uint64_t i = 0; i < order.count; i++)
+		assert_false(order.uses[i].drifts);
+}
+
+/* Further than 64 GiB, or from two steps before: a place is not foreseen by it. */
+TEST(what_is_no_drift)
+{
+	static const uint32_t far[] = {INT16_MAX, (uint32_t)INT16_MAX + 1};
+
+	for (unsigned i = 0; i < 2; i++) {
+		begin(NULL);
+		for (uint32_t step = 0; step < 6; step++) {
+			begin_step();
+			launch((const uint32_t[]){100, 1000 + step * far[i]}, 2, READ);
+			launch((const uint32_t[]){200}, 1, END);
+		}
+		assert_int_equal(order.uses[order.count - 2].moved, i ? 0 : INT16_MAX);
+		assert_int_equal(order.uses[order.count - 2].drifts, !i);
+	}
+}
+
+/* If a launch has more or fewer buffers than before, it is not known which is which. */
+TEST(another_number_of_buffers_tells_no_places)
+{
+	place_of = drifting;
+	run_steps(3);
+	begin_step();
+
+	struct spill_buffer_moves before = order.moves;
+
+	launch((const uint32_t[]){10, 777, drifting(3, 0)}, 3, READ);
+	assert_memory_equal(&before, &order.moves, sizeof(before));
+	launch((const uint32_t[]){10, 777}, 2, WRITE);
+	assert_true(order.moves.since > before.since);
 }
 
 /*
@@ -282,33 +387,28 @@ TEST(buffers_that_move_from_step_to_step)
 TEST(buffers_that_return_among_others_that_move)
 {
 	enum { STEPS = 6 };
-	struct spill_access_walk walk = {0};
-	struct spill_access use;
-	unsigned next = DRIFT_LAYERS - 2;
 
+	place_of = anywhere;
 	turning = 6;
-	for (unsigned step = 0; step < STEPS; step++)
-		drifting_step(step, DRIFT_LAYERS);
-	drifting_step(STEPS, 0);
+	run_steps(STEPS);
+	run_step(STEPS, 0);
 	uint64_t period = order.count - order.next; /* as long as two steps */
-	use_weights_and_buffer(STEPS, DRIFT_LAYERS - 1, BACK);
-	use_weights_and_buffer(STEPS, DRIFT_LAYERS - 1, READ);
+	use_weights_and_buffer(LAYERS - 1, place_of(STEPS, LAYERS - 1), BACK);
+	use_weights_and_buffer(LAYERS - 1, place_of(STEPS, LAYERS - 1), READ);
 	turning = 0;
 	assert_true(order.count - order.next < period * 2 / 3);
-	while (next && spill_access_history_next(&order, &walk, &use) && use.site != END)
-		next -= use.key == buffer_key(STEPS, next);
-	assert_int_equal(next, 0);
+	assert_int_equal(count_foreseen(STEPS), LAYERS - 1);
 }
 
-/* Code that was not predicted is other work: nothing is renamed. */
-TEST(other_code_renames_nothing)
+/* Code that was not predicted is other work: nothing is learned of its places. */
+TEST(other_code_tells_no_places)
 {
-	for (unsigned step = 0; step < 3; step++)
-		drifting_step(0, DRIFT_LAYERS);
-	struct spill_chunk_renames before = order.renames;
+	place_of = anywhere;
+	run_steps(3);
+	struct spill_buffer_moves before = order.moves;
 	for (uint32_t i = 0; i < 8; i++)
-		spill_access_history_launch(&order, (const uint32_t[]){5000 + 100 * i}, 1, 77);
-	assert_memory_equal(&before, &order.renames, sizeof(before));
+		launch((const uint32_t[]){5000 + 100 * i}, 1, 77);
+	assert_memory_equal(&before, &order.moves, sizeof(before));
 }
 
 /* A run of one chunk is one period of one use. */
@@ -322,24 +422,23 @@ TEST(the_same_again_and_again)
 TEST(more_than_is_remembered)
 {
 	for (unsigned period = SPILL_ACCESS_USES - 64; period <= SPILL_ACCESS_USES; period += 64) {
-		struct spill_access_walk walk = {0};
 		struct spill_access use;
 		bool fits = period < SPILL_ACCESS_USES;
 
 		begin(NULL);
 		for (unsigned i = 0; i < 3 * period + 100; i++)
-			spill_access_history_launch(&order, (const uint32_t[]){i % period}, 1, 1);
-		assert_int_equal(spill_access_history_next(&order, &walk, &use), fits);
+			launch((const uint32_t[]){i % period}, 1, 1);
+		assert_int_equal(foresee(0, &use), fits);
 		if (!fits) {
 			assert_int_equal(order.foreseen, 0);
 			continue;
 		}
-		assert_int_equal(use.key, 100);
+		assert_int_equal(use.first, 100);
 		for (unsigned i = 1; i < period; i++) {
-			assert_true(spill_access_history_next(&order, &walk, &use));
-			assert_int_equal(use.key, (100 + i) % period);
+			assert_true(foresee(i, &use));
+			assert_int_equal(use.first, (100 + i) % period);
 		}
-		assert_false(spill_access_history_next(&order, &walk, &use));
+		assert_false(foresee(period, &use));
 	}
 }
 
@@ -349,10 +448,10 @@ TEST(a_place_is_forgotten)
 	unsigned period = SPILL_ACCESS_USES - 2;
 
 	for (unsigned i = 0; i < 2 * period + 100; i++)
-		spill_access_history_launch(&order, (const uint32_t[]){i % period}, 1, 1);
+		launch((const uint32_t[]){i % period}, 1, 1);
 	assert_int_equal(order.count - order.next, period);
 	for (unsigned i = 0; i < 4; i++)
-		spill_access_history_launch(&order, (const uint32_t[]){UINT32_MAX - i}, 1, 1);
+		launch((const uint32_t[]){UINT32_MAX - i}, 1, 1);
 	assert_true(order.count - order.next < SPILL_ACCESS_USES);
 }
 
@@ -362,13 +461,11 @@ TEST(noise)
 	uint64_t seed = 1;
 
 	for (unsigned i = 0; i < 3 * SPILL_ACCESS_USES; i++) {
-		struct spill_access_walk walk = {0};
 		struct spill_access use;
 
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-		spill_access_history_launch(&order, (const uint32_t[]){(uint32_t)(seed >> 40) % 300}, 1,
-		                            (uint16_t)(seed >> 33) % 4);
-		assert_false(spill_access_history_next(&order, &walk, &use));
+		launch((const uint32_t[]){(uint32_t)(seed >> 40) % 300}, 1, (uint16_t)(seed >> 33) % 4);
+		assert_false(foresee(0, &use));
 	}
 	uses("abcdefghijabcdefghijabcdefghij");
 	foresees("abcdefghij", true);
@@ -386,8 +483,8 @@ TEST(the_past)
 	assert_int_equal(letter(&use), 'a');
 	assert_false(spill_access_history_past(&order, 3, &use));
 	for (unsigned i = 0; i < SPILL_ACCESS_USES; i++)
-		spill_access_history_launch(&order, (const uint32_t[]){i}, 1, 0);
+		launch((const uint32_t[]){i}, 1, 0);
 	assert_true(spill_access_history_past(&order, SPILL_ACCESS_USES - 1, &use));
-	assert_int_equal(use.key, 0);
+	assert_int_equal(use.first, 0);
 	assert_false(spill_access_history_past(&order, SPILL_ACCESS_USES, &use));
 }

@@ -106,6 +106,7 @@ static struct spill_launch_access access_of(uint64_t code, uint32_t key, uint64_
 {
 	struct spill_launch_access access = {.site = code, .count = 1, .sure = 1, .bytes = 64 * MIB};
 	access.keys[0] = access.host_keys[0] = key;
+	access.ranges[access.range_count++] = (struct spill_access_range){key, 1};
 	access.on_host = host_mib != 0;
 	access.host_bytes = host_mib * MIB;
 	return access;
@@ -443,7 +444,7 @@ static uint64_t copy_cost(void)
 	unsigned ranks[2];
 	struct spill_exchange_choice choice = {.chunks = chunks, .count = 1, .ranks = ranks, .slice = 1};
 	uint64_t cost_ns;
-	find_by_key(&choice);
+	find_by_key(&choice, 1);
 	spill_access_model_choose(&choice, 0, &cost_ns);
 	return cost_ns;
 }
@@ -533,7 +534,7 @@ TEST(chunks_pause_when_an_exchange_does_not_pay)
 		advice = learn(1, key, 64);
 		assert_true(advice.bring);
 	}
-	find_by_key(&choice);
+	find_by_key(&choice, 1);
 	assert_false(spill_access_model_choose(&choice, advice.site, &cost_ns));
 	assert_false(choice.pays);
 	for (uint32_t key = 5; key < 10; key++)
@@ -555,7 +556,7 @@ TEST(an_exchange_goes_by_the_order_of_accesses)
 	chunks[3].on_host = true;
 	for (uint32_t i = 0; i < 44; i++)
 		advice = learn(1, i % 8 + 10, 0);
-	find_by_key(&choice);
+	find_by_key(&choice, 1);
 	assert_true(spill_access_model_choose(&choice, advice.site, &cost_ns));
 	assert_int_equal(chunks[3].verdict, SPILL_EXCHANGE_COMES);
 	assert_int_equal(chunks[2].verdict, SPILL_EXCHANGE_GOES);

@@ -32,8 +32,13 @@ static void begin(const char *pattern)
 
 static uint64_t launch_as(unsigned count, bool graph)
 {
-	struct spill_launch_access access = {
-	    .stream = (void *)0xabc0, .count = count, .graph = graph, .sure = 1, .keys = {0x10, 0x30}};
+	struct spill_launch_access access = {.stream = (void *)0xabc0,
+	                                     .count = count,
+	                                     .graph = graph,
+	                                     .sure = 1,
+	                                     .keys = {0x10, 0x30},
+	                                     .range_count = count,
+	                                     .ranges = {{0x1f, 3}, {0x30, 1}}};
 	return spill_access_recording_launch(&access, 7);
 }
 
@@ -53,8 +58,8 @@ static void check_file(const char *path, const char *expected)
 	free(text);
 }
 
-#define HEAD "spill-recording 1\n"
-#define LAUNCH "L 1 0 7 abc0 0 1 2 64 10:32h 30:1\n"
+#define HEAD "spill-recording 2\n"
+#define LAUNCH "L 1 0 7 abc0 0 1 2 64 10:32h 30:1 | 1f:3 30:1\n"
 
 CHILD_TEST(lines)
 {
@@ -75,7 +80,7 @@ CHILD_TEST(lines)
 	errno = 5;
 	spill_access_recording_flush();
 	CHECK(errno == 5);
-	check_file(path, HEAD LAUNCH "L 2 3 7 abc0 2 1 1 64 10:32h\n"
+	check_file(path, HEAD LAUNCH "L 2 3 7 abc0 2 1 1 64 10:32h | 1f:3\n"
 	                             "T 1 64 123456\n"
 	                             "X 3 1 58000 29000 64 128 64 2 1856 5\n"
 	                             "R 3\n");
@@ -115,10 +120,11 @@ CHILD_TEST(many_lines)
 		CHECK(launch(2) == i + 1);
 	spill_access_recording_flush();
 	char *text = read_all(path, &length), *rest = text;
-	CHECK(strncmp(strsep(&rest, "\n"), "spill-recording 1", 18) == 0);
+	CHECK(strncmp(strsep(&rest, "\n"), "spill-recording 2", 18) == 0);
 	for (char *line = strsep(&rest, "\n"); line && line[0]; line = strsep(&rest, "\n")) {
 		unsigned number;
-		CHECK(sscanf(line, "L %u 0 7 abc0 0 1 2 64 10:32h 30:1", &number) == 1 && number == ++found);
+		CHECK(sscanf(line, "L %u 0 7 abc0 0 1 2 64 10:32h 30:1 | 1f:3 30:1", &number) == 1 &&
+		      number == ++found);
 	}
 	CHECK(found == LINES);
 	free(text);

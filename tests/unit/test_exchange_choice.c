@@ -49,7 +49,7 @@ static void add_both(unsigned host, unsigned resident)
 
 static void use(unsigned nth, uint16_t site)
 {
-	spill_access_history_launch(&order, (const uint32_t[]){nth * 10}, 1, site);
+	spill_access_history_launch(&order, (const struct spill_access_range[]){{nth * 10, 1}}, 1, site);
 }
 
 /* Uses all, from the first to the last, in four sweeps: then the first is about to be used again. */
@@ -68,7 +68,7 @@ static void need(unsigned nth)
 
 static bool choose_for(const struct spill_migration_benefit *by, uint16_t site, bool moved_so_far)
 {
-	find_by_key(&window);
+	find_by_key(&window, 10);
 	return spill_exchange_choose(&window, &order, by, site, moved_so_far);
 }
 
@@ -151,29 +151,83 @@ TEST(room_is_left_by_what_is_not_needed_soon)
 	assert_int_equal(chunks[8].next, 8);
 }
 
-/*
- * The chunks of a buffer that moved have the same next use: one access can have two of them in place of
- * the chunk that it had.
- */
-TEST(chunks_of_one_access_are_used_at_the_same_time)
+/* A buffer of units 25 to 35: two chunks. */
+static void use_both(void)
 {
-	enum { FORWARD = 5, BACK, MORE };
+	spill_access_history_launch(&order, (const struct spill_access_range[]){{25, 11}}, 1, SITE);
+}
 
+TEST(the_chunks_of_a_buffer_are_used_in_their_order)
+{
 	add_both(4, 6);
-	for (unsigned step = 0; step < 5; step++) {
-		use(1, FORWARD);
-		use(1, BACK);
-		for (unsigned i = 4; i <= 10; i++)
+	for (unsigned step = 0; step < 5; step++)
+		for (unsigned i = 4; i <= 10; i++) {
 			use(i, SITE);
-		for (unsigned i = 4; i <= 10; i++)
-			use(i, MORE);
-	}
-	spill_access_history_launch(&order, (const uint32_t[]){20, 30}, 2, FORWARD);
+			if (i == 6)
+				use_both();
+		}
+	use(4, SITE);
 	chunks[3].needed = true;
 	assert_true(choose(NULL));
+	assert_int_equal(chunks[4].next, 1);
+	assert_int_equal(chunks[5].next, 2);
+	assert_int_equal(chunks[1].next, 3);
+	assert_int_equal(chunks[2].next, 4);
+	assert_int_equal(chunks[6].next, 5);
+	assert_int_equal(chunks[0].next, UINT64_MAX);
+}
+
+/* Behind the last chunk is no memory. */
+TEST(what_was_freed_of_a_buffer_is_left_out)
+{
+	add_both(1, 2);
+	for (unsigned step = 0; step < 20; step++) {
+		use(1, SITE);
+		use(2, SITE);
+		spill_access_history_launch(&order, (const struct spill_access_range[]){{35, 60000}}, 1,
+		                            SITE);
+	}
+	need(1);
+	assert_true(choose(NULL));
 	assert_int_equal(chunks[1].next, 1);
-	assert_int_equal(chunks[2].next, 1);
-	assert_int_equal(chunks[4].next, 3); /* after the fourth's */
+	assert_int_equal(chunks[2].next, 2);
+	/* Nor is there where the buffer begins. */
+	chunks[2].key = 50;
+	assert_true(choose(NULL));
+	assert_int_equal(chunks[2].next, UINT64_MAX);
+}
+
+/* One launch can have several buffers in a chunk. The chunk costs it once. */
+TEST(a_launch_costs_a_chunk_once)
+{
+	add_both(1, 3);
+	excess(SITE, 100);
+	window.horizon = 64 * MIB;
+	for (unsigned step = 0; step < 20; step++) {
+		use(1, SITE);
+		use(2, SITE);
+		spill_access_history_launch(
+		    &order, (const struct spill_access_range[]){{30, 2}, {33, 2}, {36, 9}}, 3, SITE);
+	}
+	need(1);
+	choose(&reuse);
+	assert_int_equal(chunks[1].excess_ns, chunks[2].excess_ns);
+	assert_int_equal(chunks[1].excess_ns, chunks[3].excess_ns);
+	assert_true(chunks[1].excess_ns);
+}
+
+/* Where nothing is predicted, too. */
+TEST(all_chunks_of_a_buffer_were_used_at_the_same_time)
+{
+	add_both(1, 3);
+	use(4, SITE);
+	use_both();
+	use(1, SITE);
+	need(1);
+	assert_true(choose(NULL));
+	assert_int_equal(chunks[1].last, 2);
+	assert_int_equal(chunks[2].last, 2);
+	assert_int_equal(chunks[3].last, 3);
 }
 
 TEST(room_is_taken_first)

@@ -195,8 +195,12 @@ static unsigned launch(unsigned exec)
 	if (!times)
 		return 0;
 	CHECK(told.stream == &told && told.per_thread);
-	for (unsigned i = 0; i < told.count; i++)
+	/* Its nodes name the same memory many times, so each chunk is one range. */
+	CHECK(told.range_count == told.count);
+	for (unsigned i = 0; i < told.count; i++) {
+		CHECK(told.ranges[i].first == told.keys[i] && told.ranges[i].units == 4);
 		keys |= 1u << ((told.keys[i] - KEY(0)) / 4);
+	}
 	return keys;
 }
 

@@ -105,6 +105,21 @@ static void allocation(unsigned first, unsigned count, unsigned hosts)
 		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, hosts >> i & 1, i + 1 < first + count));
 }
 
+/* The ranges are in the chunks that were told, and each of these is in a range. */
+static void check_ranges(void)
+{
+	unsigned in_ranges = 0, in_chunks = 0;
+	for (unsigned i = 0; i < told.range_count; i++) {
+		const struct spill_access_range *range = &told.ranges[i];
+		CHECK(range->units);
+		for (uint32_t unit = range->first; unit < range->first + range->units; unit++)
+			in_ranges |= 1u << ((unit - KEY(0)) / 4);
+	}
+	for (unsigned i = 0; i < told.count; i++)
+		in_chunks |= 1u << ((told.keys[i] - KEY(0)) / 4);
+	CHECK(in_ranges == in_chunks);
+}
+
 /* Tells the hint; the keys that were told, a bit a chunk, in any order; each once. */
 static unsigned tell(const struct spill_hint *hint)
 {
@@ -124,6 +139,7 @@ static unsigned tell(const struct spill_hint *hint)
 		host += granule.on_host;
 	}
 	CHECK(told.bytes == told.count * CHUNK && told.on_host == host && told.host_bytes == host * CHUNK);
+	check_ranges();
 	return keys;
 }
 
@@ -457,6 +473,56 @@ CHILD_TEST(each_key_once_and_not_too_many)
 	      told.bytes == SPILL_LAUNCH_ACCESS_KEYS * CHUNK);
 	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS; i++)
 		CHECK(told.keys[i] == KEY(i));
+}
+
+/* The n-th range that was told. */
+static bool is_range(unsigned n, uint64_t va, uint32_t units)
+{
+	return n < told.range_count && told.ranges[n].first == va >> SPILL_CHUNK_MAP_UNIT_SHIFT &&
+	       told.ranges[n].units == units;
+}
+
+/* Units, not chunks, and in the order of the parameters; a buffer twice if two parameters name it. */
+CHILD_TEST(the_range_of_each_parameter)
+{
+	const uint64_t unit = SPILL_CHUNK_MAP_UNIT;
+	uint64_t pointers[] = {BASE + 8 * CHUNK + unit, 0, BASE + 2 * CHUNK + 3 * unit - 8,
+	                       BASE + 8 * CHUNK + unit};
+	allocation(0, 10, 0);
+	allocation(10, 1, 0);
+	sizes[2][0] = sizeof(pointers);
+	CHECK(launch(2, (void *[]){pointers}, NULL) && told.range_count == 3);
+	CHECK(is_range(0, BASE + 8 * CHUNK + unit, 7) && is_range(2, BASE + 8 * CHUNK + unit, 7));
+	CHECK(is_range(1, BASE + 2 * CHUNK + 2 * unit, 30));
+	/* A chunk alone, from there on. */
+	CHECK(uses(BASE + 10 * CHUNK + 3 * unit) && told.range_count == 1);
+	CHECK(is_range(0, BASE + 10 * CHUNK + 3 * unit, 1));
+	/* A copy: the bytes that it names, in the units that it touches. */
+	CHECK(tell(&(struct spill_hint){.ranges = {{BASE + unit - 1, 2}}}) && is_range(0, BASE, 2));
+}
+
+/* As far as lately, and no further than the allocation. */
+CHILD_TEST(a_range_reaches_as_far_as_lately)
+{
+	allocation(0, 30, 0);
+	CHECK(uses(BASE + 8 * CHUNK) && is_range(0, BASE + 8 * CHUNK, 88));
+	CHECK(uses(BASE) && is_range(0, BASE, 32));
+	CHECK(uses(BASE + 2 * CHUNK) && is_range(0, BASE + 2 * CHUNK, 24));
+	grid--; /* as the one before the last */
+	CHECK(uses_again(BASE) && told.sure == 2 && is_range(0, BASE, 32));
+	CHECK(uses_again(BASE + 25 * CHUNK) && is_range(0, BASE + 25 * CHUNK, 20));
+}
+
+/* More parameters than there is room for. */
+CHILD_TEST(not_too_many_ranges)
+{
+	static uint64_t pointers[SPILL_LAUNCH_ACCESS_KEYS + 10];
+	allocation(0, 2, 0);
+	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS + 10; i++)
+		pointers[i] = BASE;
+	sizes[2][0] = sizeof(pointers);
+	CHECK(launch(2, (void *[]){pointers}, NULL) == 3 && told.range_count == SPILL_LAUNCH_ACCESS_KEYS);
+	CHECK(is_range(SPILL_LAUNCH_ACCESS_KEYS - 1, BASE, 8));
 }
 
 static unsigned range(uint64_t va, uint64_t bytes)
