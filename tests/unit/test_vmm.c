@@ -236,6 +236,33 @@ TEST(a_value_that_comes_back_unseen_is_other_memory)
 	nothing_is_held();
 }
 
+/* A value that comes back may be that of memory which we do not know: its calls are not those of the old. */
+TEST(a_value_that_comes_back_may_be_unknown_memory)
+{
+	for (unsigned spilled = 0; spilled < 2; spilled++) {
+		struct fake_properties seen;
+		vendor_reset(spilled ? 0 : 64 * MIB);
+		uint64_t unknown, again, old = made(4 * MIB);
+		assert_int_equal(fake_vendor.host, spilled * 4 * MIB);
+		good(program_map(at, 4 * MIB, old));
+		good(program_release(old));
+		fake_vendor.next_handle = old;
+		assert_int_equal(fake_vendor_create(&unknown, 8 * MIB, &on_host), 0);
+		assert_int_equal(unknown, old);
+		assert_int_equal(program_properties(&seen, unknown), 0);
+		assert_int_equal(seen.where, SPILL_LOCATION_HOST);
+		assert_int_equal(program_map(at + 64 * MIB, 8 * MIB, unknown), 0);
+		assert_int_equal(program_retain(&again, at + 64 * MIB), 0);
+		assert_int_equal(again, old);
+		assert_int_equal(program_unmap(at, 4 * MIB), 0);
+		assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
+		assert_int_equal(program_release(unknown), 0);
+		assert_int_equal(program_release(again), 0);
+		assert_int_equal(program_unmap(at + 64 * MIB, 8 * MIB), 0);
+		nothing_is_held();
+	}
+}
+
 /* Ended by calls that we did not see: what takes their value or addresses ends them. */
 TEST(what_ended_unseen_is_forgotten)
 {
