@@ -636,6 +636,27 @@ TEST(what_fits_exactly_makes_nobody_leave)
 	end(left);
 }
 
+/* What an exchange kept is room as well, beside what is free. Only for more than both must another chunk leave. */
+TEST(kept_memory_is_room_for_what_comes_back)
+{
+	for (unsigned free = 0; free < 2; free++) {
+		struct spill_chunked *left = make(2 * CHUNK, CHUNK), *came = make(CHUNK, CHUNK);
+		spill_chunked_enlist(left);
+		spill_chunked_enlist(came);
+		assert_int_equal(made_in_exchange((struct part[]){{left, 0}, {left, 1}}, 2, CHUNK), 0);
+		assert_int_equal(spill_exchange_kept(), CHUNK);
+		came->chunks[0].displaced = true;
+		fake_vendor.device_free = free * CHUNK;
+		restore();
+		sides_are(left, "dd");
+		sides_are(came, free ? "d" : "h");
+		end_beside(came);
+		assert_int_equal(on_host(left), 0);
+		end(left);
+		fake_vendor.device_free = CHUNKS * CHUNK;
+	}
+}
+
 /* No other chunk leaves memory of its size. An allocation that is one chunk is of its own size. */
 TEST(an_odd_chunk_of_several_stays)
 {
