@@ -469,6 +469,67 @@ TEST(memory_is_made_of_what_nobody_wants)
 	end(large);
 }
 
+/* The order of the moves since that copy. L and M left, l and m came. M is half as large as L. */
+static void order_is(unsigned before, const char *wanted)
+{
+	char seen[FAKE_COPIES + 1] = {0};
+	assert_in_range(fake_vendor.copies - before, 0, FAKE_COPIES);
+	for (unsigned i = before; i < fake_vendor.copies; i++) {
+		const struct fake_copy *copy = &fake_vendor.copy[i % FAKE_COPIES];
+		assert_true(copy->bytes == CHUNK || copy->bytes == CHUNK / 2);
+		seen[i - before] = (copy->bytes == CHUNK ? "Ll" : "Mm")[copy->from_host];
+	}
+	assert_string_equal(seen, wanted);
+}
+
+/* None of their size leaves: they come between those that leave, as soon as there is memory to make theirs of. */
+TEST(what_is_made_does_not_wait_for_all_that_leave)
+{
+	struct spill_chunked *large = make(3 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
+	const struct part parts[] = {{large, 0}, {large, 1}, {large, 2}, {middle, 0}, {middle, 1}};
+	assert_true(change_sides(middle, (unsigned[]){0, 1}, 2, NULL));
+	middle->chunks[0].displaced = middle->chunks[1].displaced = false;
+	fake_vendor.device_free = 0;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 5, 0), 2);
+	order_is(before, "LLmLm");
+	end_beside(middle);
+	on_host(large);
+	end(large);
+}
+
+TEST(one_is_made_of_the_memory_of_several)
+{
+	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(3 * CHUNK, CHUNK / 2);
+	const struct part parts[] = {{middle, 0}, {middle, 1}, {middle, 2}, {middle, 3},
+	                             {middle, 4}, {middle, 5}, {large, 0},  {large, 1}};
+	assert_true(change_sides(large, (unsigned[]){0, 1}, 2, NULL));
+	large->chunks[0].displaced = large->chunks[1].displaced = false;
+	fake_vendor.device_free = 0;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 8, 0), 2);
+	order_is(before, "MMMlMMlM");
+	end_beside(middle);
+	on_host(large);
+	end(large);
+}
+
+/* One of its size has just left. Its memory is waited for, while another leaves, even where there is room. */
+TEST(what_waits_for_its_size_lets_another_leave)
+{
+	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
+	const struct part parts[] = {{large, 0}, {large, 1}, {middle, 0}, {middle, 1}};
+	assert_true(change_sides(middle, (unsigned[]){0}, 1, NULL));
+	middle->chunks[0].displaced = false;
+	fake_vendor.device_free = CHUNK;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 4, 0), 0);
+	order_is(before, "MLmL");
+	end_beside(middle);
+	on_host(large);
+	end(large);
+}
+
 /*
  * Two leave, and one of another size comes: it is made. Then a part of what is left over stays free, so that the next
  * one is not made of memory that was given back just now. What fits is taken over all the same.
