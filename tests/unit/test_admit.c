@@ -12,7 +12,10 @@
 
 #include "account.h"
 #include "captures.h"
+#include "chunked.h"
+#include "contexts.h"
 #include "deferred.h"
+#include "exchange.h"
 #include "fake_libc.h"
 #include "fake_objects.h"
 #include "fake_vendor.h"
@@ -23,7 +26,7 @@
 #include "process.h"
 #include "registry.h"
 #include "request.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 #include "rules.h"
 #include "shared_chunks.h"
 #include "vendor_pool.h"
@@ -115,7 +118,7 @@ static int setup(void **state)
 	spill_process_use_policy(&policy);
 	spill_rules_reset();
 	spill_movable_reset();
-	spill_reserve_reset();
+	spill_reserve_keeper_reset();
 	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
 	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
 	notes = asked = 0;
@@ -209,6 +212,17 @@ static void release_ordered(uint64_t ptr)
 	while (spill_request_next(&request))
 		request.result = pool_free(ptr, NULL, false);
 	assert_int_equal(request.result, 0);
+}
+
+/* What waits for work or for a later request. An event passes at its second look. */
+static void drop_kept(void)
+{
+	for (int look = 0; look < 2; look++)
+		spill_deferred_collect(&backend, 0, true);
+	spill_deferred_drop(&backend, 0);
+	spill_host_chunks_drop(&backend);
+	spill_vendor_pool_trim(&backend, 0, true);
+	spill_shared_chunks_trim(&backend, 0, NULL);
 }
 
 /* Each test gives back what it has taken. */
@@ -310,6 +324,54 @@ TEST(what_is_over_the_limit_is_refused_without_the_driver)
 	release(a);
 }
 
+/* Refused with its name, by the last one of those that refused. */
+static void refused_by(const char *who)
+{
+	uint64_t ptr;
+	struct spill_request request = {
+	    .op = SPILL_OP_ALLOC, .api = "alloc", .caller = &policy, .out = &ptr, .bytes = 6 * MIB};
+	assert_int_equal(finish(&request), OUT_OF_MEMORY);
+	assert_string_equal(request.admission.refused_word, who);
+}
+
+TEST(a_refusal_tells_by_whom)
+{
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	refuses = true;
+	refused_by("driver");
+	cap(5 * MIB);
+	refused_by("rule.cap");
+	policy.rules = NULL;
+	limit_device(4 * MIB);
+	refused_by("device.limit");
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 5 * MIB};
+	refused_by("host.limit");
+}
+
+/* Only the reserve refuses, as a precaution. So the driver is asked in the end, and then it is the one. */
+TEST(the_driver_has_the_last_word_before_the_first_spill)
+{
+	uint64_t a;
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	policy.device_reserve.value = 64 * MIB;
+	backend.loses_code = true;
+	fake_vendor.device_free = 65 * MIB;
+	fake_vendor.total = SPILL_RESERVE_DEVICE;
+	spill_reserve_keeper_reset();
+	asked = 0;
+	refuses = true;
+	refused_by("driver");
+	assert_int_equal(asked, 1);
+	refuses = false;
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	release(a);
+	assert_true(spill_reserve_begin(0));
+	asked = 0;
+	refused_by("device.reserve");
+	assert_int_equal(asked, 0);
+}
+
 /* The program has its memory, but there is no entry that could give the charge back. */
 TEST(what_has_no_entry_is_in_no_account)
 {
@@ -368,21 +430,155 @@ TEST(what_is_placed_is_charged_where_it_is)
 	release(a);
 }
 
+/* -- graphs ---------------------------------------------------------------------------------------------- */
+
+static uint64_t graphs_hold;
+static unsigned graphs_asked;
+
+static int graph_reserved(int device, uint64_t *bytes)
+{
+	graphs_asked++;
+	*bytes = graphs_hold;
+	return 0;
+}
+
+/* What graphs took since counts against a limit. Without one, nobody asks the driver for it. */
+TEST(memory_of_graphs_is_asked_for_where_there_is_a_limit)
+{
+	uint64_t a;
+	backend.graph_reserved = graph_reserved;
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	graphs_hold = 0;
+	spill_vendor_pool_graphs(&backend, 0);
+	graphs_hold = 8 * MIB;
+	graphs_asked = 0;
+	assert_int_equal(allocate(&a, 4 * MIB), 0);
+	assert_int_equal(graphs_asked, 0);
+	release(a);
+	limit_device(10 * MIB);
+	refused_by("device.limit");
+	assert_true(graphs_asked > 0);
+	holds(8 * MIB, 0);
+	graphs_hold = 4 * MIB;
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	holds(10 * MIB, 0);
+	release(a);
+	graphs_hold = 0;
+	spill_vendor_pool_settle_graphs(&backend, 0);
+}
+
+/* -- frees ----------------------------------------------------------------------------------------------- */
+
+static void place_on_the_host(uint64_t *ptr)
+{
+	limit_device(4 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	assert_int_equal(allocate(ptr, 6 * MIB), 0);
+	assert_true(spill_ledger_placed(*ptr, &(struct spill_allocation){0}));
+}
+
+/* Memory that was freed in a capture waits for work. A free that waits may end that, one in stream order may not. */
+TEST(a_free_ends_what_earlier_frees_left)
+{
+	uint64_t placed, theirs_too, plain;
+	assert_int_equal(allocate_ordered(&theirs_too, MIB), 0);
+	assert_int_equal(allocate(&plain, MIB), 0);
+	place_on_the_host(&placed);
+	set_capturing(true);
+	release(placed);
+	set_capturing(false);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	fake_vendor.waits = 0;
+	release_ordered(theirs_too);
+	assert_int_equal(fake_vendor.waits, 0);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	release(plain);
+	assert_int_equal(fake_vendor.waits, 1);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 0);
+}
+
+static struct spill_vendor_devices devices;
+static int last_error, left_error;
+
+static int peek(void)
+{
+	return last_error;
+}
+
+static void forget(void)
+{
+	last_error = 0;
+}
+
+/* Leaves an error even where it succeeds, as a look at work that goes on does with HIP. */
+static int wait_with_error(int device, void *context)
+{
+	last_error = left_error;
+	return fake_vendor_backend.devices->wait(device, context);
+}
+
+/* Of our own calls it sees none, but its own one stays, and a free that fails has one. */
+TEST(a_free_leaves_the_last_error_of_the_program)
+{
+	static const struct spill_vendor_last_error calls = {.peek = peek, .forget = forget};
+	uint64_t a;
+	place_on_the_host(&a);
+	devices = *backend.devices;
+	devices.wait = wait_with_error;
+	backend.devices = &devices;
+	backend.last_error = &calls;
+	fake_vendor.wait_result = left_error = 700;
+	struct spill_request failing = {.op = SPILL_OP_FREE, .api = "free", .ptr = a};
+	last_error = 0;
+	assert_int_equal(finish(&failing), 700);
+	assert_int_equal(last_error, 700);
+	fake_vendor.wait_result = 0;
+	left_error = 600;
+	last_error = 0;
+	release(a);
+	assert_int_equal(last_error, 0);
+	place_on_the_host(&a);
+	left_error = last_error = 1;
+	release(a);
+	assert_int_equal(last_error, 1);
+}
+
+/* The last chunk on the host is freed, so no exchange comes that would use what the last one kept. */
+TEST(a_free_gives_back_what_exchanges_keep)
+{
+	const uint64_t chunk = 4 * FAKE_SMALL_UNIT;
+	const char *error = NULL;
+	fake_vendor_reset_mover(64 * chunk);
+	fake_vendor.context = &policy;
+	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, chunk};
+	spill_contexts_made(&backend, 0, &policy);
+	struct spill_place_request wanted = {&backend, &policy, 0, &policy, 2 * chunk, 0, SPILL_UNLIMITED};
+	struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&wanted, &error));
+	assert_non_null(of);
+	struct spill_allocation entry = {.backend = &backend,
+	                                 .ptr = of->base.ptr,
+	                                 .bytes = wanted.bytes,
+	                                 .placement = &of->base,
+	                                 .held = of->base.held};
+	struct spill_exchange exchange = {.backend = &backend, .device = 0, .keep = chunk};
+	assert_true(spill_ledger_add(&entry));
+	of->seq = entry.seq;
+	spill_chunked_enlist(of);
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, of, 0));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(spill_exchange_kept(), chunk);
+	release(entry.ptr);
+	assert_int_equal(spill_exchange_kept(), 0);
+	drop_kept();
+	assert_int_equal(fake_vendor.handles + fake_vendor.mappings, 0);
+}
+
 /* -- whatever of ours fails ------------------------------------------------------------------------------ */
 
 typedef int call(uint64_t *ptr, uint64_t bytes);
 typedef void give_back(uint64_t ptr);
-
-/* What waits for work or for a later request. An event passes at its second look. */
-static void drop_kept(void)
-{
-	for (int look = 0; look < 2; look++)
-		spill_deferred_collect(&backend, 0, true);
-	spill_deferred_drop(&backend, 0);
-	spill_host_chunks_drop(&backend);
-	spill_vendor_pool_trim(&backend, 0, true);
-	spill_shared_chunks_trim(&backend, 0, NULL);
-}
 
 /* With memory for everything but the call of libc or of the vendor with that number. False: there was none. */
 static bool one_fails(call *take, give_back *give, enum fake_libc_call libc, bool of_vendor, unsigned number)
