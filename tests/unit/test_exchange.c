@@ -718,6 +718,63 @@ TEST(kept_memory_is_room_for_what_comes_back)
 	}
 }
 
+/* Those that leave may be smaller than the one that comes. */
+TEST(as_many_leave_as_the_room_of_what_comes_back)
+{
+	struct spill_chunked *left = make(CHUNK, CHUNK), *came = make(CHUNK, CHUNK / 2);
+	spill_chunked_enlist(left);
+	spill_chunked_enlist(came);
+	assert_true(change_sides(left, (unsigned[]){0}, 1, NULL));
+	came->chunks[0].displaced = came->chunks[1].displaced = true;
+	fake_vendor.device_free = 0;
+	restore();
+	sides_are(left, "d");
+	sides_are(came, "hh");
+	end_beside(came);
+	on_host(left);
+	end(left);
+}
+
+/* A busy device is left alone, and the caller tries again later. */
+TEST(a_restore_of_a_busy_device_is_not_over)
+{
+	struct spill_chunked *of = make(CHUNK, CHUNK);
+	spill_chunked_enlist(of);
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	fake_vendor.stuck = true;
+	spill_mover_lock();
+	assert_false(spill_restore(&fake_vendor_backend, 0));
+	spill_mover_unlock();
+	fake_vendor.stuck = false;
+	sides_are(of, "h");
+	restore();
+	sides_are(of, "d");
+	end(of);
+}
+
+static bool is_left_beside(int device)
+{
+	spill_mover_lock();
+	bool left = spill_restore_left(device);
+	spill_mover_unlock();
+	return left;
+}
+
+/* What other devices have lost: a caller that restores one of them goes on with them. */
+TEST(other_devices_have_something_to_restore)
+{
+	struct spill_chunked *of = make(CHUNK, CHUNK);
+	spill_chunked_enlist(of);
+	assert_false(is_left_beside(0));
+	assert_false(is_left_beside(1));
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	assert_false(is_left_beside(0));
+	assert_true(is_left_beside(1));
+	restore();
+	assert_false(is_left_beside(1));
+	end(of);
+}
+
 /* No other chunk leaves memory of its size. An allocation that is one chunk is of its own size. */
 TEST(an_odd_chunk_of_several_stays)
 {
