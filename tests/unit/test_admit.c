@@ -1,7 +1,7 @@
 /*
  * The accounts through the life of requests, which are driven as the stubs do it. They say what is alive
  * and no more, and at the end nothing. A program cannot see a wrong account at once: its next requests
- * would have too much room, or too little.
+ * would have too much room, or too little. Also who refused a request, and what a free leaves behind.
  */
 #define SETUP setup
 #define TEARDOWN nothing_left
@@ -55,8 +55,13 @@ static uint64_t footprint(uint64_t bytes)
 	return (bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
+static int owner_result;
+static bool stream_captures;
+
 static int owner(void *stream, int *device, void **context)
 {
+	if (owner_result)
+		return owner_result;
 	*device = 0;
 	*context = fake_vendor.context;
 	return 0;
@@ -64,7 +69,7 @@ static int owner(void *stream, int *device, void **context)
 
 static bool capturing(void *stream)
 {
-	return false;
+	return stream_captures;
 }
 
 static int their_pool(int device, void **pool)
@@ -122,7 +127,8 @@ static int setup(void **state)
 	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
 	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
 	notes = asked = 0;
-	refuses = false;
+	refuses = stream_captures = false;
+	owner_result = 0;
 	return 0;
 }
 
@@ -230,6 +236,7 @@ static int nothing_left(void **state)
 {
 	struct spill_totals totals;
 	fake_libc_reset();
+	set_capturing(false);
 	spill_vendor_pool_trim(&backend, 0, false);
 	spill_vendor_pool_trim(&backend, 0, true);
 	holds(0, 0);
@@ -543,8 +550,7 @@ TEST(a_free_leaves_the_last_error_of_the_program)
 	assert_int_equal(last_error, 1);
 }
 
-/* The last chunk on the host is freed, so no exchange comes that would use what the last one kept. */
-TEST(a_free_gives_back_what_exchanges_keep)
+static struct spill_chunked *make_movable(unsigned chunks)
 {
 	const uint64_t chunk = 4 * FAKE_SMALL_UNIT;
 	const char *error = NULL;
@@ -552,27 +558,159 @@ TEST(a_free_gives_back_what_exchanges_keep)
 	fake_vendor.context = &policy;
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, chunk};
 	spill_contexts_made(&backend, 0, &policy);
-	struct spill_place_request wanted = {&backend, &policy, 0, &policy, 2 * chunk, 0, SPILL_UNLIMITED};
+	struct spill_place_request wanted = {&backend, &policy,        0, &policy, chunks * chunk,
+	                                     0,        SPILL_UNLIMITED};
 	struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&wanted, &error));
 	assert_non_null(of);
 	struct spill_allocation entry = {.backend = &backend,
+	                                 .context = &policy,
 	                                 .ptr = of->base.ptr,
 	                                 .bytes = wanted.bytes,
 	                                 .placement = &of->base,
 	                                 .held = of->base.held};
-	struct spill_exchange exchange = {.backend = &backend, .device = 0, .keep = chunk};
 	assert_true(spill_ledger_add(&entry));
 	of->seq = entry.seq;
 	spill_chunked_enlist(of);
+	return of;
+}
+
+/* The one movable allocation, or NULL. */
+static struct spill_chunked *movable(void)
+{
+	spill_mover_lock();
+	struct spill_chunked *first = spill_chunked_next(NULL);
+	assert_true(!first || !spill_chunked_next(first));
+	spill_mover_unlock();
+	return first;
+}
+
+/* The last chunk on the host is freed, so no exchange comes that would use what the last one kept. */
+TEST(a_free_gives_back_what_exchanges_keep)
+{
+	struct spill_chunked *of = make_movable(2);
+	struct spill_exchange exchange = {.backend = &backend, .device = 0, .keep = of->chunk_bytes};
+	const uint64_t ptr = of->base.ptr, chunk = of->chunk_bytes;
 	spill_mover_lock();
 	assert_true(spill_exchange_add(&exchange, of, 0));
 	spill_exchange_carry_out(&exchange, UINT64_MAX);
 	spill_mover_unlock();
 	assert_int_equal(spill_exchange_kept(), chunk);
-	release(entry.ptr);
+	release(ptr);
 	assert_int_equal(spill_exchange_kept(), 0);
 	drop_kept();
 	assert_int_equal(fake_vendor.handles + fake_vendor.mappings, 0);
+}
+
+static void live_on_device(uint64_t bytes)
+{
+	struct spill_totals totals;
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, bytes);
+	assert_int_equal(spill_account_device_held(0), bytes);
+}
+
+/* The memory stays the program's, and can move, as if nobody had tried. */
+TEST(a_free_that_fails_changes_nothing)
+{
+	uint64_t plain, ordered;
+	struct spill_chunked *of = make_movable(2);
+	const uint64_t ptr = of->base.ptr, bytes = of->base.bytes;
+	struct spill_request failing = {.op = SPILL_OP_FREE, .api = "free", .ptr = ptr};
+	of->grows = true;
+	fake_vendor.wait_result = 700;
+	assert_int_equal(finish(&failing), 700);
+	fake_vendor.wait_result = 0;
+	assert_ptr_equal(movable(), of);
+	assert_false(of->grows); /* not a new request of its call site */
+	live_on_device(bytes);
+	/* In stream order, of a stream that the vendor does not know. */
+	struct spill_request unknown = {.op = SPILL_OP_FREE_ASYNC, .api = "free", .ptr = ptr};
+	owner_result = 400;
+	assert_int_equal(finish(&unknown), 400);
+	owner_result = 0;
+	assert_ptr_equal(movable(), of);
+	live_on_device(bytes);
+	release(ptr);
+	assert_null(movable());
+	live_on_device(0);
+	/* The vendor's own. */
+	assert_int_equal(allocate(&plain, 2 * MIB), 0);
+	assert_int_equal(allocate_ordered(&ordered, MIB), 0);
+	for (unsigned which = 0; which < 2; which++) {
+		struct spill_request refused = {.op = which ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE,
+		                                .api = "free",
+		                                .ptr = which ? ordered : plain};
+		while (spill_request_next(&refused))
+			refused.result = 700;
+		assert_int_equal(refused.result, 700);
+	}
+	struct spill_totals totals;
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, 3 * MIB);
+	release(plain);
+	release_ordered(ordered);
+}
+
+/* Nothing waits then. The memory is the program's no more, and stays where it is until it is released. */
+TEST(a_free_in_a_capture_is_over_for_the_program)
+{
+	struct spill_chunked *of = make_movable(2);
+	const uint64_t ptr = of->base.ptr, bytes = of->base.bytes;
+	struct spill_totals totals;
+	unsigned waits = fake_vendor.waits;
+	spill_ledger_totals(&totals);
+	uint64_t frees = totals.frees;
+	set_capturing(true);
+	/* In stream order the vendor gives the answer: it knows no such memory. */
+	stream_captures = true;
+	struct spill_request ordered = {.op = SPILL_OP_FREE_ASYNC, .api = "free", .ptr = ptr};
+	unsigned times = 0;
+	for (; spill_request_next(&ordered); times++)
+		ordered.result = 1;
+	assert_int_equal(times, 1);
+	assert_int_equal(ordered.result, 1);
+	assert_ptr_equal(movable(), of);
+	stream_captures = false;
+	release(ptr);
+	set_capturing(false);
+	assert_int_equal(fake_vendor.waits, waits);
+	assert_null(movable());
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, 0);
+	assert_int_equal(totals.frees, frees + 1);
+	assert_int_equal(spill_account_device_held(0), bytes);
+	assert_int_equal(spill_deferred_pending(&backend, 0).device, bytes);
+	drop_kept();
+	live_on_device(0);
+	assert_int_equal(fake_vendor.handles + fake_vendor.mappings, 0);
+}
+
+/* The vendor's plain free of such memory does not wait, so ours is behind a mark of the work of its context. */
+TEST(a_plain_free_of_memory_in_stream_order_waits_behind_its_context)
+{
+	uint64_t ptr;
+	bool passed = false;
+	fake_vendor_reset_mover(1024 * MIB);
+	fake_vendor.can |= SPILL_CAN_HOST;
+	fake_vendor.context = &policy;
+	fake_vendor.no_pools = true;
+	fake_vendor.marks_pass = &passed;
+	spill_contexts_made(&backend, 0, &policy);
+	limit_device(4 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	assert_int_equal(allocate_ordered(&ptr, 6 * MIB), 0);
+	assert_true(spill_ledger_placed(ptr, &(struct spill_allocation){0}));
+	unsigned waits = fake_vendor.waits, marks = fake_vendor.marks;
+	release(ptr);
+	assert_int_equal(fake_vendor.waits, waits);
+	assert_int_equal(fake_vendor.marks, marks + 1);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	spill_deferred_poll(&backend, false);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	passed = true;
+	spill_deferred_poll(&backend, false);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 0);
+	drop_kept();
 }
 
 /* -- whatever of ours fails ------------------------------------------------------------------------------ */
