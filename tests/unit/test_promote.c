@@ -25,6 +25,7 @@
 #include "move.h"
 #include "process.h"
 #include "promote.h"
+#include "reserve.h"
 
 #define MS 1000000ull
 #define START (1000 * MS)
@@ -101,6 +102,7 @@ static int setup(void **state)
 	spill_account_reset();
 	spill_move_reset();
 	spill_exchange_reset();
+	spill_reserve_reset();
 	spill_movable_reset();
 	spill_promote_reset();
 	spill_contexts_made(&fake_vendor_backend, 0, &context);
@@ -256,6 +258,53 @@ TEST(as_many_leave_as_are_missing)
 	fake_vendor.device_free = 2 * CHUNK;
 	assert_int_equal(chunks_that_leave(2 * CHUNK, true), 0);
 	assert_int_equal(chunks_that_leave(2 * CHUNK, false), 2);
+}
+
+static void none_leaves(struct spill_demotion *demotion, const char *why)
+{
+	uint64_t away = spill_chunked_away(chunked);
+	assert_false(spill_demote(demotion));
+	assert_int_equal(demotion->freed, 0);
+	assert_true(demotion->hopeless);
+	assert_string_equal(demotion->error, why);
+	assert_int_equal(spill_chunked_away(chunked), away);
+}
+
+/* None leaves for a request that would not fit all the same, be it for the reserve that it must leave. */
+TEST(none_leaves_in_vain)
+{
+	const uint64_t on_device = (CHUNKS - AWAY) * CHUNK;
+	struct spill_chunked *beside = make(&spill_place_split, CHUNK); /* on the host */
+	struct spill_demotion large = demotion_for(on_device + 1), with_reserve = demotion_for(on_device),
+	                      older = demotion_for(CHUNK);
+	none_leaves(&large, "not enough movable memory");
+	policy.device_reserve.value = CHUNK;
+	with_reserve.keeps_reserve = true;
+	none_leaves(&with_reserve, "not enough movable memory");
+	older.older_than = chunked->seq;
+	none_leaves(&older, "no movable memory");
+	older.older_than++;
+	assert_true(spill_demote(&older));
+	release(beside);
+	spill_reserve_reset();
+}
+
+/* The device is full then, unless only a limit was. Who keeps the reserve looks after it from now on. */
+TEST(the_reserve_is_kept_from_the_first_demotion_on)
+{
+	struct spill_demotion demotion = demotion_for(CHUNK);
+	policy.device_reserve.value = CHUNK;
+	fake_vendor.device_free = CHUNK;
+	demotion.reason = SPILL_REASON_LIMIT;
+	assert_true(spill_demote(&demotion));
+	assert_false(spill_reserve_is_kept(0));
+	atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_MAINTENANCE);
+	fake_vendor.device_free = CHUNK;
+	demotion.reason = SPILL_REASON_OOM;
+	assert_true(spill_demote(&demotion));
+	assert_true(spill_reserve_is_kept(0));
+	assert_true(spill_gate_state & SPILL_GATE_MAINTENANCE);
+	spill_reserve_reset();
 }
 
 /* As an exchange leaves it behind, on a device that is full otherwise. */
