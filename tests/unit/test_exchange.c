@@ -482,6 +482,21 @@ static void order_is(unsigned before, const char *wanted)
 	assert_string_equal(seen, wanted);
 }
 
+/* Each takes over what one has left two places ahead of it, so that no copy waits for another. */
+TEST(those_of_one_size_take_turns)
+{
+	struct spill_chunked *of = make(6 * CHUNK, CHUNK);
+	const struct part parts[] = {{of, 0}, {of, 1}, {of, 2}, {of, 3}, {of, 4}, {of, 5}};
+	assert_true(change_sides(of, (unsigned[]){3, 4, 5}, 3, NULL));
+	of->chunks[3].displaced = of->chunks[4].displaced = of->chunks[5].displaced = false;
+	fake_vendor.device_free = 0;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 6, 0), 0);
+	order_is(before, "LLlLll");
+	on_host(of);
+	end(of);
+}
+
 /* None of their size leaves: they come between those that leave, as soon as there is memory to make theirs of. */
 TEST(what_is_made_does_not_wait_for_all_that_leave)
 {

@@ -291,7 +291,9 @@ TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 	good(program_properties(&seen, handle));
 	assert_memory_equal(&seen, &on_device, sizeof(seen));
 	assert_false(spill_vmm_spilled_at(at, &range));
+	assert_false(spill_vmm_any_spilled());
 	good(program_map(at, 8 * MIB, handle));
+	assert_true(spill_vmm_any_spilled());
 	good(program_map(at + 64 * MIB, 60 * MIB, first));
 	assert_false(spill_vmm_spilled_at(at + 64 * MIB, &range));
 	assert_true(spill_vmm_spilled_at(at + 8 * MIB - 1, &range));
@@ -303,6 +305,7 @@ TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 	assert_true(spill_vmm_spilled_at(at, &range));
 	good(program_unmap(at, 8 * MIB));
 	assert_false(spill_vmm_spilled_at(at, &range));
+	assert_false(spill_vmm_any_spilled());
 	good(program_release(first));
 	good(program_unmap(at + 64 * MIB, 60 * MIB));
 	unsigned locks = locks_taken();
@@ -482,6 +485,9 @@ static bool survives_without_memory(void)
 	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
 	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	/* A mapping that cannot be followed is undone, and the program gets an out of memory. */
+	good = good && program_map(at, 4 * MIB, handle) == FAKE_OUT_OF_MEMORY;
+	fake_libc_reset();
+	fake_libc_fail(FAKE_malloc, 1, 1, ENOMEM);
 	good = good && program_map(at, 4 * MIB, handle) == FAKE_OUT_OF_MEMORY;
 	good = good && program_release(handle) == 0 && fake_vendor.device == 0;
 	spill_ledger_totals(&totals);
