@@ -297,6 +297,35 @@ TEST(no_memory_for_the_lists_of_moves)
 	assert_true(exchange_without(FAKE_calloc, 1) && exchange_without(FAKE_calloc, 2));
 }
 
+/* Without host memory for it, or a place in the list, a chunk that leaves is not added, and nothing is kept for it. */
+TEST(a_chunk_that_cannot_be_added)
+{
+	struct spill_chunked *of = make(2 * CHUNK, CHUNK);
+	uint64_t held = spill_account_host_held();
+	for (unsigned lacks = 0; lacks < 2; lacks++) {
+		struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0};
+		if (lacks)
+			fake_libc_fail(FAKE_realloc, 1, 1, ENOMEM);
+		else
+			fake_vendor_fail(1, 2);
+		spill_mover_lock();
+		assert_false(spill_exchange_add(&exchange, of, 0));
+		fake_libc_reset();
+		fake_vendor_fail(0, 0);
+		assert_int_equal(exchange.goes.count, 0);
+		spill_host_chunks_drop(&fake_vendor_backend);
+		assert_int_equal(spill_account_host_held(), held);
+		assert_true(spill_exchange_add(&exchange, of, 0));
+		spill_exchange_carry_out(&exchange, UINT64_MAX);
+		spill_mover_unlock();
+		assert_true(of->chunks[0].on_host);
+		assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+		spill_host_chunks_drop(&fake_vendor_backend);
+	}
+	on_host(of);
+	end(of);
+}
+
 /* The home that one left is the next one's: nothing new is made. */
 TEST(homes_on_host_are_used_again)
 {
