@@ -122,8 +122,6 @@ static bool check_section(struct spill_ini *file)
 	struct spill_error error;
 	const char *app, *rule;
 
-	if (!spill_ini_end_rule(file))
-		return false;
 	if (end == file->length)
 		return spill_ini_fail(file, end, "the bracket is not closed: ']' is missing");
 	if (spill_ini_skip_blanks(file, end + 1) != file->length)
@@ -192,5 +190,7 @@ bool spill_ini_check_line(struct spill_ini *file)
 	if (start)
 		return spill_ini_fail(file, start,
 		                      "an indented line: a value cannot continue on the next line");
-	return file->text[0] == '[' ? check_section(file) : check_option(file);
+	if (file->text[0] != '[')
+		return check_option(file);
+	return spill_ini_end_rule(file) && check_section(file);
 }

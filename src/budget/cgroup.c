@@ -105,6 +105,18 @@ static const char *path_below(const char *path, const char *root)
 }
 
 /*
+ * Is `rest` of the mount's point a group? Makes it buffers->folder. A path that does not fit is none: the path of its
+ * file is longer still.
+ */
+static bool try_folder(const struct group_search *search, const char *point, const char *rest)
+{
+	struct buffers *buffers = search->buffers;
+	_Static_assert(sizeof(buffers->path) <= sizeof(buffers->folder), "a folder that is cut has no file");
+	snprintf(buffers->folder, sizeof(buffers->folder), "%s%s", point, rest);
+	return is_group(search->files, buffers->folder, buffers);
+}
+
+/*
  * Takes the mount if it shows more of the hierarchy than the best one so far. A mount that does not
  * show our group is better than none. Such a mount is in a container that sees another top of the
  * hierarchy, and the limits at the mount's own top are those of the container.
@@ -112,24 +124,20 @@ static const char *path_below(const char *path, const char *root)
 static void consider_mount(struct group_search *search, const struct mount *mount)
 {
 	struct spill_cgroup_home *home = search->home;
-	char *folder = search->buffers->folder;
-	const size_t size = sizeof(search->buffers->folder);
 	if (strcmp(mount->type, search->type) != 0 ||
 	    (search->controller && !list_has(mount->options, search->controller)))
 		return;
 	const char *rest = path_below(home->path, mount->root);
 	size_t hidden = strlen(mount->root);
-	if (!rest || (size_t)snprintf(folder, size, "%s%s", mount->point, rest) >= size ||
-	    !is_group(search->files, folder, search->buffers)) {
+	if (!rest || !try_folder(search, mount->point, rest)) {
 		hidden = SIZE_MAX - 1;
-		if ((size_t)snprintf(folder, size, "%s", mount->point) >= size ||
-		    !is_group(search->files, folder, search->buffers))
+		if (!try_folder(search, mount->point, ""))
 			return;
 	}
 	if (hidden > search->hidden)
 		return;
 	search->hidden = hidden;
-	strcpy(home->folder, folder);
+	strcpy(home->folder, search->buffers->folder);
 	home->top = strlen(mount->point);
 }
 

@@ -13,7 +13,6 @@
 #include "move_batch.h"
 #include "chunked.h"
 #include "promote.h"
-#include "gate.h"
 #include "reserve.h"
 
 /* Chunk sizes that the thread of host.ahead gets. */
@@ -217,11 +216,10 @@ bool spill_demote(struct spill_demotion *demotion)
 		spill_mover_lock();
 	bool enough = spill_demote_held(demotion, waited);
 	if (demotion->freed) {
-		spill_promote_hold();
+		spill_promote_hold(); /* wants the maintenance that the reserve needs as well */
 		/* A demotion for a limit says nothing about the device's room. */
 		if (demotion->reason != SPILL_REASON_LIMIT)
-			if (spill_reserve_begin(demotion->device))
-				spill_gate_want_maintenance();
+			spill_reserve_begin(demotion->device);
 	}
 	spill_mover_unlock();
 	return enough;

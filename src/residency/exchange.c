@@ -248,16 +248,15 @@ static unsigned next_of_size(const struct spill_move_batch *goes, unsigned first
 
 /*
  * Can the chunk come without a wait? Its memory is ready, or is made of what is there because no chunk of its
- * size leaves.
+ * size leaves: the last one to leave would have been of its size. pre: that one left for this chunk
  */
-static bool can_come(const struct outlook *outlook, const struct spill_move_batch *goes, unsigned go,
-                     uint64_t bytes)
+static bool can_come(const struct outlook *outlook, uint64_t bytes)
 {
 	uint64_t all = outlook->room;
 	unsigned at;
 	if (has_ready(outlook, bytes, &at))
 		return true;
-	if (outlook->leaving == bytes || next_of_size(goes, go, bytes) < goes->count)
+	if (outlook->leaving == bytes)
 		return false;
 	for (unsigned i = 0; i < outlook->count; i++)
 		all += outlook->ready[i];
@@ -292,8 +291,7 @@ static bool merge_ways(struct spill_exchange *exchange, struct outlook *outlook,
 		const struct spill_move *next =
 		    come < exchange->comes.count ? &exchange->comes.moves[come] : NULL;
 		uint64_t bytes = next ? spill_move_chunk(next)->bytes : 0;
-		bool comes = next && (go == exchange->goes.count ||
-		                      (turn && can_come(outlook, &exchange->goes, go, bytes)));
+		bool comes = next && (go == exchange->goes.count || (turn && can_come(outlook, bytes)));
 		if (comes) {
 			take_memory(outlook, bytes);
 			come++;

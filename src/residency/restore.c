@@ -2,6 +2,7 @@
 #include "clock.h"
 #include "exchange.h"
 #include "chunked.h"
+#include "minmax.h"
 #include "process.h"
 
 /* A walk over all chunks of a device, for one direction. */
@@ -22,7 +23,7 @@ static uint64_t displaced_surplus(const struct spill_chunked *chunked, bool on_h
 	for (unsigned i = 0; i < chunked->count; i++)
 		if (chunked->chunks[i].displaced)
 			*(chunked->chunks[i].on_host == on_host ? &here : &gone) += chunked->chunks[i].bytes;
-	return here > gone ? here - gone : 0;
+	return spill_minus(here, gone);
 }
 
 static void enter_allocation(struct cursor *cursor, struct spill_chunked *chunked)

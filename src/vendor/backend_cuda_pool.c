@@ -1,6 +1,8 @@
 /* Memory in stream order (CUDA Driver API, "Stream Ordered Memory Allocator"). */
 #include "backend_cuda.h"
 
+#include "minmax.h"
+
 static bool has_pools(int device)
 {
 	return spill_cuda.cuMemPoolCreate && spill_cuda.cuMemPoolDestroy && spill_cuda.cuMemPoolSetAccess &&
@@ -108,7 +110,7 @@ static int pool_unused(void *pool, uint64_t *bytes)
 	if (!result)
 		result = pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
 	if (!result)
-		*bytes = reserved > used ? reserved - used : 0;
+		*bytes = spill_minus(reserved, used);
 	return result;
 }
 

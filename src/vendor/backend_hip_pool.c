@@ -4,6 +4,8 @@
  */
 #include "backend_hip.h"
 
+#include "minmax.h"
+
 static hipStream_t stream_of(void *stream, bool per_thread)
 {
 	return !stream && per_thread ? hipStreamPerThread : stream;
@@ -85,7 +87,7 @@ static int pool_unused(void *pool, uint64_t *bytes)
 	if (!result)
 		result = pool_figure(pool, hipMemPoolAttrUsedMemCurrent, &used);
 	if (!result)
-		*bytes = reserved > used ? reserved - used : 0;
+		*bytes = spill_minus(reserved, used);
 	return result;
 }
 

@@ -177,6 +177,24 @@ machine() {
 	has "RLIMIT_MEMLOCK is"
 }
 
+@test "a driver that fails while memory is made: what it told of its devices counts" {
+	machine
+	local how
+	for how in "hang:did not answer within 1 s" "crash:ended its process (Segmentation fault)"; do
+		broken "${how%%:*}-touch"
+		ends_with 1
+		has_line "problem [device] NVIDIA's driver ${how#*:} while making memory on a device"
+		has "fact [device] device 0: Slow, 1.00 GiB"
+		has_not "device 1"
+		has_not "the link"
+	done
+	# Before that, not all of it is known.
+	broken hang-ask
+	ends_with 1
+	has_line "problem [device] NVIDIA's driver did not answer within 1 s while telling its devices"
+	has_not "device 0"
+}
+
 @test "how much memory may be locked" {
 	run prlimit --memlock=1048576:1048576 "$spill" doctor -v --quick
 	has "RLIMIT_MEMLOCK is 1.00 MiB"

@@ -1,6 +1,7 @@
 /*
  * A libcuda.so.1 that fails as BROKEN_DRIVER says. At its start: hang, crash, exit, refuse. Or it
- * is old and has no device. Or it has a device and copies slowly (slow) or never (hang-copy). It
+ * is old and has no device. Or it has a device, and does not tell its attributes (hang-ask), fails
+ * when it is first used (hang-touch, crash-touch), or copies slowly (slow) or never (hang-copy). It
  * has all functions that libspill needs; they succeed and do nothing.
  */
 #include <signal.h>
@@ -9,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/cuda.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT int succeed(void);
@@ -16,6 +19,7 @@ EXPORT int cuInit(unsigned flags);
 EXPORT int cuDriverGetVersion(int *version);
 EXPORT int cuDeviceGetCount(int *count);
 EXPORT int cuGetErrorName(int error, const char **name);
+EXPORT int cuDeviceGetAttribute(int *value, int which, int device);
 EXPORT int cuDeviceGetName(char *name, int length, int device);
 EXPORT int cuMemGetInfo_v2(size_t *free, size_t *total);
 EXPORT int cuMemHostAlloc(void **host, size_t bytes, unsigned flags);
@@ -35,6 +39,7 @@ int succeed(void)
 #define cuDriverGetVersion listed_version
 #define cuDeviceGetCount listed_count
 #define cuGetErrorName listed_name
+#define cuDeviceGetAttribute listed_attribute
 #define cuDeviceGetName listed_device
 #define cuMemGetInfo_v2 listed_info
 #define cuMemHostAlloc listed_host
@@ -50,6 +55,7 @@ int succeed(void)
 #undef cuDriverGetVersion
 #undef cuDeviceGetCount
 #undef cuGetErrorName
+#undef cuDeviceGetAttribute
 #undef cuDeviceGetName
 #undef cuMemGetInfo_v2
 #undef cuMemHostAlloc
@@ -72,14 +78,18 @@ static void wait_for_ever(void)
 		pause();
 }
 
+static void crash(void)
+{
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own idea of it */
+	raise(SIGSEGV);
+}
+
 int cuInit(unsigned flags)
 {
 	if (is("hang"))
 		wait_for_ever();
-	if (is("crash")) {
-		signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own idea of it */
-		raise(SIGSEGV);
-	}
+	if (is("crash"))
+		crash();
 	if (is("exit"))
 		exit(0);
 	return is("refuse") ? 803 : 0;
@@ -93,7 +103,16 @@ int cuDriverGetVersion(int *version)
 
 int cuDeviceGetCount(int *count)
 {
-	*count = is("slow") || is("hang-copy");
+	*count = is("slow") || is("hang-copy") || is("hang-touch") || is("crash-touch") || is("hang-ask");
+	return 0;
+}
+
+/* The device is counted by then. */
+int cuDeviceGetAttribute(int *value, int which, int device)
+{
+	if (is("hang-ask") && which == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+		wait_for_ever();
+	*value = 0;
 	return 0;
 }
 
@@ -138,6 +157,10 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	static int one;
 
+	if (is("hang-touch"))
+		wait_for_ever();
+	if (is("crash-touch"))
+		crash();
 	*context = &one;
 	return 0;
 }

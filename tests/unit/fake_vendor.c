@@ -664,6 +664,8 @@ TAKES(copy, (int device, void *context, void *stream, uint64_t to, uint64_t from
 		return bad();
 	fake_vendor.copier_context = context;
 	fake_vendor.copied_bytes += bytes;
+	fake_vendor.copy[fake_vendor.copies % FAKE_COPIES] =
+	    (struct fake_copy){bytes, at(&mappings, from)->object->on_host};
 	pending[fake_vendor.copies++ % PENDING] = (struct copy){device, to, from, bytes};
 	return 0;
 }

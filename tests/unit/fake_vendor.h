@@ -16,6 +16,7 @@
 #define FAKE_INVALID 1
 #define FAKE_SMALL_UNIT (4ull << 10) /* the granule of fake_vendor_reset_mover */
 #define FAKE_POOLS 8
+#define FAKE_COPIES 32
 
 struct fake_pool {
 	enum spill_place place;
@@ -28,6 +29,11 @@ struct fake_properties {
 	int device;
 	bool device_only, exportable;
 	unsigned char pad[SPILL_PROPERTIES_BYTES - 12];
+};
+
+struct fake_copy {
+	uint64_t bytes;
+	bool from_host;
 };
 
 struct fake_vendor {
@@ -68,8 +74,9 @@ struct fake_vendor {
 	const void *marked_context; /* of the last mark */
 	unsigned most_under_way;    /* copies, at an unmapping */
 	uint64_t prefetched, copied_bytes;
-	void *copier_context;              /* of the last copy */
-	struct fake_pool pool[FAKE_POOLS]; /* in the order they were made */
+	void *copier_context;               /* of the last copy */
+	struct fake_copy copy[FAKE_COPIES]; /* the last ones, each at its number (from 0), in turns */
+	struct fake_pool pool[FAKE_POOLS];  /* in the order they were made */
 	unsigned pools_made;
 };
 

@@ -1,7 +1,7 @@
 /*
  * The accounts through the life of requests, which are driven as the stubs do it. They say what is alive
  * and no more, and at the end nothing. A program cannot see a wrong account at once: its next requests
- * would have too much room, or too little.
+ * would have too much room, or too little. Also who refused a request, and what a free leaves behind.
  */
 #define SETUP setup
 #define TEARDOWN nothing_left
@@ -12,7 +12,10 @@
 
 #include "account.h"
 #include "captures.h"
+#include "chunked.h"
+#include "contexts.h"
 #include "deferred.h"
+#include "exchange.h"
 #include "fake_libc.h"
 #include "fake_objects.h"
 #include "fake_vendor.h"
@@ -23,7 +26,7 @@
 #include "process.h"
 #include "registry.h"
 #include "request.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 #include "rules.h"
 #include "shared_chunks.h"
 #include "vendor_pool.h"
@@ -52,8 +55,13 @@ static uint64_t footprint(uint64_t bytes)
 	return (bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
+static int owner_result;
+static bool stream_captures;
+
 static int owner(void *stream, int *device, void **context)
 {
+	if (owner_result)
+		return owner_result;
 	*device = 0;
 	*context = fake_vendor.context;
 	return 0;
@@ -61,7 +69,7 @@ static int owner(void *stream, int *device, void **context)
 
 static bool capturing(void *stream)
 {
-	return false;
+	return stream_captures;
 }
 
 static int their_pool(int device, void **pool)
@@ -115,11 +123,12 @@ static int setup(void **state)
 	spill_process_use_policy(&policy);
 	spill_rules_reset();
 	spill_movable_reset();
-	spill_reserve_reset();
+	spill_reserve_keeper_reset();
 	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
 	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
 	notes = asked = 0;
-	refuses = false;
+	refuses = stream_captures = false;
+	owner_result = 0;
 	return 0;
 }
 
@@ -211,11 +220,23 @@ static void release_ordered(uint64_t ptr)
 	assert_int_equal(request.result, 0);
 }
 
+/* What waits for work or for a later request. An event passes at its second look. */
+static void drop_kept(void)
+{
+	for (int look = 0; look < 2; look++)
+		spill_deferred_collect(&backend, 0, true);
+	spill_deferred_drop(&backend, 0);
+	spill_host_chunks_drop(&backend);
+	spill_vendor_pool_trim(&backend, 0, true);
+	spill_shared_chunks_trim(&backend, 0, NULL);
+}
+
 /* Each test gives back what it has taken. */
 static int nothing_left(void **state)
 {
 	struct spill_totals totals;
 	fake_libc_reset();
+	set_capturing(false);
 	spill_vendor_pool_trim(&backend, 0, false);
 	spill_vendor_pool_trim(&backend, 0, true);
 	holds(0, 0);
@@ -310,6 +331,54 @@ TEST(what_is_over_the_limit_is_refused_without_the_driver)
 	release(a);
 }
 
+/* Refused with its name, by the last one of those that refused. */
+static void refused_by(const char *who)
+{
+	uint64_t ptr;
+	struct spill_request request = {
+	    .op = SPILL_OP_ALLOC, .api = "alloc", .caller = &policy, .out = &ptr, .bytes = 6 * MIB};
+	assert_int_equal(finish(&request), OUT_OF_MEMORY);
+	assert_string_equal(request.admission.refused_word, who);
+}
+
+TEST(a_refusal_tells_by_whom)
+{
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	refuses = true;
+	refused_by("driver");
+	cap(5 * MIB);
+	refused_by("rule.cap");
+	policy.rules = NULL;
+	limit_device(4 * MIB);
+	refused_by("device.limit");
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 5 * MIB};
+	refused_by("host.limit");
+}
+
+/* Only the reserve refuses, as a precaution. So the driver is asked in the end, and then it is the one. */
+TEST(the_driver_has_the_last_word_before_the_first_spill)
+{
+	uint64_t a;
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	policy.device_reserve.value = 64 * MIB;
+	backend.loses_code = true;
+	fake_vendor.device_free = 65 * MIB;
+	fake_vendor.total = SPILL_RESERVE_DEVICE;
+	spill_reserve_keeper_reset();
+	asked = 0;
+	refuses = true;
+	refused_by("driver");
+	assert_int_equal(asked, 1);
+	refuses = false;
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	release(a);
+	assert_true(spill_reserve_begin(0));
+	asked = 0;
+	refused_by("device.reserve");
+	assert_int_equal(asked, 0);
+}
+
 /* The program has its memory, but there is no entry that could give the charge back. */
 TEST(what_has_no_entry_is_in_no_account)
 {
@@ -368,21 +437,286 @@ TEST(what_is_placed_is_charged_where_it_is)
 	release(a);
 }
 
+/* -- graphs ---------------------------------------------------------------------------------------------- */
+
+static uint64_t graphs_hold;
+static unsigned graphs_asked;
+
+static int graph_reserved(int device, uint64_t *bytes)
+{
+	graphs_asked++;
+	*bytes = graphs_hold;
+	return 0;
+}
+
+/* What graphs took since counts against a limit. Without one, nobody asks the driver for it. */
+TEST(memory_of_graphs_is_asked_for_where_there_is_a_limit)
+{
+	uint64_t a;
+	backend.graph_reserved = graph_reserved;
+	policy.chain = (struct spill_fallback_chain){.count = 0};
+	graphs_hold = 0;
+	spill_vendor_pool_graphs(&backend, 0);
+	graphs_hold = 8 * MIB;
+	graphs_asked = 0;
+	assert_int_equal(allocate(&a, 4 * MIB), 0);
+	assert_int_equal(graphs_asked, 0);
+	release(a);
+	limit_device(10 * MIB);
+	refused_by("device.limit");
+	assert_true(graphs_asked > 0);
+	holds(8 * MIB, 0);
+	graphs_hold = 4 * MIB;
+	assert_int_equal(allocate(&a, 6 * MIB), 0);
+	holds(10 * MIB, 0);
+	release(a);
+	graphs_hold = 0;
+	spill_vendor_pool_settle_graphs(&backend, 0);
+}
+
+/* -- frees ----------------------------------------------------------------------------------------------- */
+
+static void place_on_the_host(uint64_t *ptr)
+{
+	limit_device(4 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	assert_int_equal(allocate(ptr, 6 * MIB), 0);
+	assert_true(spill_ledger_placed(*ptr, &(struct spill_allocation){0}));
+}
+
+/* Memory that was freed in a capture waits for work. A free that waits may end that, one in stream order may not. */
+TEST(a_free_ends_what_earlier_frees_left)
+{
+	uint64_t placed, theirs_too, plain;
+	assert_int_equal(allocate_ordered(&theirs_too, MIB), 0);
+	assert_int_equal(allocate(&plain, MIB), 0);
+	place_on_the_host(&placed);
+	set_capturing(true);
+	release(placed);
+	set_capturing(false);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	fake_vendor.waits = 0;
+	release_ordered(theirs_too);
+	assert_int_equal(fake_vendor.waits, 0);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	release(plain);
+	assert_int_equal(fake_vendor.waits, 1);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 0);
+}
+
+static struct spill_vendor_devices devices;
+static int last_error, left_error;
+
+static int peek(void)
+{
+	return last_error;
+}
+
+static void forget(void)
+{
+	last_error = 0;
+}
+
+/* Leaves an error even where it succeeds, as a look at work that goes on does with HIP. */
+static int wait_with_error(int device, void *context)
+{
+	last_error = left_error;
+	return fake_vendor_backend.devices->wait(device, context);
+}
+
+/* Of our own calls it sees none, but its own one stays, and a free that fails has one. */
+TEST(a_free_leaves_the_last_error_of_the_program)
+{
+	static const struct spill_vendor_last_error calls = {.peek = peek, .forget = forget};
+	uint64_t a;
+	place_on_the_host(&a);
+	devices = *backend.devices;
+	devices.wait = wait_with_error;
+	backend.devices = &devices;
+	backend.last_error = &calls;
+	fake_vendor.wait_result = left_error = 700;
+	struct spill_request failing = {.op = SPILL_OP_FREE, .api = "free", .ptr = a};
+	last_error = 0;
+	assert_int_equal(finish(&failing), 700);
+	assert_int_equal(last_error, 700);
+	fake_vendor.wait_result = 0;
+	left_error = 600;
+	last_error = 0;
+	release(a);
+	assert_int_equal(last_error, 0);
+	place_on_the_host(&a);
+	left_error = last_error = 1;
+	release(a);
+	assert_int_equal(last_error, 1);
+}
+
+static struct spill_chunked *make_movable(unsigned chunks)
+{
+	const uint64_t chunk = 4 * FAKE_SMALL_UNIT;
+	const char *error = NULL;
+	fake_vendor_reset_mover(64 * chunk);
+	fake_vendor.context = &policy;
+	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, chunk};
+	spill_contexts_made(&backend, 0, &policy);
+	struct spill_place_request wanted = {&backend, &policy,        0, &policy, chunks * chunk,
+	                                     0,        SPILL_UNLIMITED};
+	struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&wanted, &error));
+	assert_non_null(of);
+	struct spill_allocation entry = {.backend = &backend,
+	                                 .context = &policy,
+	                                 .ptr = of->base.ptr,
+	                                 .bytes = wanted.bytes,
+	                                 .placement = &of->base,
+	                                 .held = of->base.held};
+	assert_true(spill_ledger_add(&entry));
+	of->seq = entry.seq;
+	spill_chunked_enlist(of);
+	return of;
+}
+
+/* The one movable allocation, or NULL. */
+static struct spill_chunked *movable(void)
+{
+	spill_mover_lock();
+	struct spill_chunked *first = spill_chunked_next(NULL);
+	assert_true(!first || !spill_chunked_next(first));
+	spill_mover_unlock();
+	return first;
+}
+
+/* The last chunk on the host is freed, so no exchange comes that would use what the last one kept. */
+TEST(a_free_gives_back_what_exchanges_keep)
+{
+	struct spill_chunked *of = make_movable(2);
+	struct spill_exchange exchange = {.backend = &backend, .device = 0, .keep = of->chunk_bytes};
+	const uint64_t ptr = of->base.ptr, chunk = of->chunk_bytes;
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, of, 0));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(spill_exchange_kept(), chunk);
+	release(ptr);
+	assert_int_equal(spill_exchange_kept(), 0);
+	drop_kept();
+	assert_int_equal(fake_vendor.handles + fake_vendor.mappings, 0);
+}
+
+static void live_on_device(uint64_t bytes)
+{
+	struct spill_totals totals;
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, bytes);
+	assert_int_equal(spill_account_device_held(0), bytes);
+}
+
+/* The memory stays the program's, and can move, as if nobody had tried. */
+TEST(a_free_that_fails_changes_nothing)
+{
+	uint64_t plain, ordered;
+	struct spill_chunked *of = make_movable(2);
+	const uint64_t ptr = of->base.ptr, bytes = of->base.bytes;
+	struct spill_request failing = {.op = SPILL_OP_FREE, .api = "free", .ptr = ptr};
+	of->grows = true;
+	fake_vendor.wait_result = 700;
+	assert_int_equal(finish(&failing), 700);
+	fake_vendor.wait_result = 0;
+	assert_ptr_equal(movable(), of);
+	assert_false(of->grows); /* not a new request of its call site */
+	live_on_device(bytes);
+	/* In stream order, of a stream that the vendor does not know. */
+	struct spill_request unknown = {.op = SPILL_OP_FREE_ASYNC, .api = "free", .ptr = ptr};
+	owner_result = 400;
+	assert_int_equal(finish(&unknown), 400);
+	owner_result = 0;
+	assert_ptr_equal(movable(), of);
+	live_on_device(bytes);
+	release(ptr);
+	assert_null(movable());
+	live_on_device(0);
+	/* The vendor's own. */
+	assert_int_equal(allocate(&plain, 2 * MIB), 0);
+	assert_int_equal(allocate_ordered(&ordered, MIB), 0);
+	for (unsigned which = 0; which < 2; which++) {
+		struct spill_request refused = {.op = which ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE,
+		                                .api = "free",
+		                                .ptr = which ? ordered : plain};
+		while (spill_request_next(&refused))
+			refused.result = 700;
+		assert_int_equal(refused.result, 700);
+	}
+	struct spill_totals totals;
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, 3 * MIB);
+	release(plain);
+	release_ordered(ordered);
+}
+
+/* Nothing waits then. The memory is the program's no more, and stays where it is until it is released. */
+TEST(a_free_in_a_capture_is_over_for_the_program)
+{
+	struct spill_chunked *of = make_movable(2);
+	const uint64_t ptr = of->base.ptr, bytes = of->base.bytes;
+	struct spill_totals totals;
+	unsigned waits = fake_vendor.waits;
+	spill_ledger_totals(&totals);
+	uint64_t frees = totals.frees;
+	set_capturing(true);
+	/* In stream order the vendor gives the answer: it knows no such memory. */
+	stream_captures = true;
+	struct spill_request ordered = {.op = SPILL_OP_FREE_ASYNC, .api = "free", .ptr = ptr};
+	unsigned times = 0;
+	for (; spill_request_next(&ordered); times++)
+		ordered.result = 1;
+	assert_int_equal(times, 1);
+	assert_int_equal(ordered.result, 1);
+	assert_ptr_equal(movable(), of);
+	stream_captures = false;
+	release(ptr);
+	set_capturing(false);
+	assert_int_equal(fake_vendor.waits, waits);
+	assert_null(movable());
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, 0);
+	assert_int_equal(totals.frees, frees + 1);
+	assert_int_equal(spill_account_device_held(0), bytes);
+	assert_int_equal(spill_deferred_pending(&backend, 0).device, bytes);
+	drop_kept();
+	live_on_device(0);
+	assert_int_equal(fake_vendor.handles + fake_vendor.mappings, 0);
+}
+
+/* The vendor's plain free of such memory does not wait, so ours is behind a mark of the work of its context. */
+TEST(a_plain_free_of_memory_in_stream_order_waits_behind_its_context)
+{
+	uint64_t ptr;
+	bool passed = false;
+	fake_vendor_reset_mover(1024 * MIB);
+	fake_vendor.can |= SPILL_CAN_HOST;
+	fake_vendor.context = &policy;
+	fake_vendor.no_pools = true;
+	fake_vendor.marks_pass = &passed;
+	spill_contexts_made(&backend, 0, &policy);
+	limit_device(4 * MIB);
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	assert_int_equal(allocate_ordered(&ptr, 6 * MIB), 0);
+	assert_true(spill_ledger_placed(ptr, &(struct spill_allocation){0}));
+	unsigned waits = fake_vendor.waits, marks = fake_vendor.marks;
+	release(ptr);
+	assert_int_equal(fake_vendor.waits, waits);
+	assert_int_equal(fake_vendor.marks, marks + 1);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	spill_deferred_poll(&backend, false);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 6 * MIB);
+	passed = true;
+	spill_deferred_poll(&backend, false);
+	assert_int_equal(spill_deferred_pending(&backend, 0).host, 0);
+	drop_kept();
+}
+
 /* -- whatever of ours fails ------------------------------------------------------------------------------ */
 
 typedef int call(uint64_t *ptr, uint64_t bytes);
 typedef void give_back(uint64_t ptr);
-
-/* What waits for work or for a later request. An event passes at its second look. */
-static void drop_kept(void)
-{
-	for (int look = 0; look < 2; look++)
-		spill_deferred_collect(&backend, 0, true);
-	spill_deferred_drop(&backend, 0);
-	spill_host_chunks_drop(&backend);
-	spill_vendor_pool_trim(&backend, 0, true);
-	spill_shared_chunks_trim(&backend, 0, NULL);
-}
 
 /* With memory for everything but the call of libc or of the vendor with that number. False: there was none. */
 static bool one_fails(call *take, give_back *give, enum fake_libc_call libc, bool of_vendor, unsigned number)

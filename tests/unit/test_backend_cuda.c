@@ -266,6 +266,49 @@ TEST(pools_on_the_host_need_a_device_that_has_them)
 	                 CUDA_ERROR_NOT_SUPPORTED);
 }
 
+static struct {
+	CUmemPool_attribute fails; /* 0: none */
+	cuuint64_t reserved, used;
+} figures;
+
+static CUresult get_pool(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+{
+	assert_ptr_equal(pool, POOL);
+	if (which == figures.fails)
+		return CUDA_ERROR_INVALID_VALUE;
+	assert_true(which == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ||
+	            which == CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	*(cuuint64_t *)value = which == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? figures.used : figures.reserved;
+	return CUDA_SUCCESS;
+}
+
+/* An output is untouched on failure, whichever figure failed. */
+TEST(a_pool_tells_its_figures_or_nothing)
+{
+	const struct spill_vendor_pools *pools = spill_backend_cuda.pools;
+	uint64_t bytes = 77;
+	assert_int_equal(pools->reserved(POOL, &bytes), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(pools->unused(POOL, &bytes), CUDA_ERROR_NOT_SUPPORTED);
+	spill_cuda.cuMemPoolGetAttribute = get_pool;
+	figures.reserved = 500;
+	figures.used = 200;
+	figures.fails = CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
+	assert_int_equal(pools->reserved(POOL, &bytes), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(pools->unused(POOL, &bytes), CUDA_ERROR_INVALID_VALUE);
+	figures.fails = CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
+	assert_int_equal(pools->unused(POOL, &bytes), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(bytes, 77);
+	assert_int_equal(pools->reserved(POOL, &bytes), 0);
+	assert_int_equal(bytes, 500);
+	figures.fails = 0;
+	assert_int_equal(pools->unused(POOL, &bytes), 0);
+	assert_int_equal(bytes, 300);
+	/* Another thread may take memory between the two questions. */
+	figures.used = 600;
+	assert_int_equal(pools->unused(POOL, &bytes), 0);
+	assert_int_equal(bytes, 0);
+}
+
 /* The device says node 1. The root is that of a machine without NUMA, which has node 0. */
 TEST(host_memory_is_on_the_node_that_is_named)
 {

@@ -297,6 +297,35 @@ TEST(no_memory_for_the_lists_of_moves)
 	assert_true(exchange_without(FAKE_calloc, 1) && exchange_without(FAKE_calloc, 2));
 }
 
+/* Without host memory for it, or a place in the list, a chunk that leaves is not added, and nothing is kept for it. */
+TEST(a_chunk_that_cannot_be_added)
+{
+	struct spill_chunked *of = make(2 * CHUNK, CHUNK);
+	uint64_t held = spill_account_host_held();
+	for (unsigned lacks = 0; lacks < 2; lacks++) {
+		struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0};
+		if (lacks)
+			fake_libc_fail(FAKE_realloc, 1, 1, ENOMEM);
+		else
+			fake_vendor_fail(1, 2);
+		spill_mover_lock();
+		assert_false(spill_exchange_add(&exchange, of, 0));
+		fake_libc_reset();
+		fake_vendor_fail(0, 0);
+		assert_int_equal(exchange.goes.count, 0);
+		spill_host_chunks_drop(&fake_vendor_backend);
+		assert_int_equal(spill_account_host_held(), held);
+		assert_true(spill_exchange_add(&exchange, of, 0));
+		spill_exchange_carry_out(&exchange, UINT64_MAX);
+		spill_mover_unlock();
+		assert_true(of->chunks[0].on_host);
+		assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+		spill_host_chunks_drop(&fake_vendor_backend);
+	}
+	on_host(of);
+	end(of);
+}
+
 /* The home that one left is the next one's: nothing new is made. */
 TEST(homes_on_host_are_used_again)
 {
@@ -469,6 +498,82 @@ TEST(memory_is_made_of_what_nobody_wants)
 	end(large);
 }
 
+/* The order of the moves since that copy. L and M left, l and m came. M is half as large as L. */
+static void order_is(unsigned before, const char *wanted)
+{
+	char seen[FAKE_COPIES + 1] = {0};
+	assert_in_range(fake_vendor.copies - before, 0, FAKE_COPIES);
+	for (unsigned i = before; i < fake_vendor.copies; i++) {
+		const struct fake_copy *copy = &fake_vendor.copy[i % FAKE_COPIES];
+		assert_true(copy->bytes == CHUNK || copy->bytes == CHUNK / 2);
+		seen[i - before] = (copy->bytes == CHUNK ? "Ll" : "Mm")[copy->from_host];
+	}
+	assert_string_equal(seen, wanted);
+}
+
+/* Each takes over what one has left two places ahead of it, so that no copy waits for another. */
+TEST(those_of_one_size_take_turns)
+{
+	struct spill_chunked *of = make(6 * CHUNK, CHUNK);
+	const struct part parts[] = {{of, 0}, {of, 1}, {of, 2}, {of, 3}, {of, 4}, {of, 5}};
+	assert_true(change_sides(of, (unsigned[]){3, 4, 5}, 3, NULL));
+	of->chunks[3].displaced = of->chunks[4].displaced = of->chunks[5].displaced = false;
+	fake_vendor.device_free = 0;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 6, 0), 0);
+	order_is(before, "LLlLll");
+	on_host(of);
+	end(of);
+}
+
+/* None of their size leaves: they come between those that leave, as soon as there is memory to make theirs of. */
+TEST(what_is_made_does_not_wait_for_all_that_leave)
+{
+	struct spill_chunked *large = make(3 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
+	const struct part parts[] = {{large, 0}, {large, 1}, {large, 2}, {middle, 0}, {middle, 1}};
+	assert_true(change_sides(middle, (unsigned[]){0, 1}, 2, NULL));
+	middle->chunks[0].displaced = middle->chunks[1].displaced = false;
+	fake_vendor.device_free = 0;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 5, 0), 2);
+	order_is(before, "LLmLm");
+	end_beside(middle);
+	on_host(large);
+	end(large);
+}
+
+TEST(one_is_made_of_the_memory_of_several)
+{
+	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(3 * CHUNK, CHUNK / 2);
+	const struct part parts[] = {{middle, 0}, {middle, 1}, {middle, 2}, {middle, 3},
+	                             {middle, 4}, {middle, 5}, {large, 0},  {large, 1}};
+	assert_true(change_sides(large, (unsigned[]){0, 1}, 2, NULL));
+	large->chunks[0].displaced = large->chunks[1].displaced = false;
+	fake_vendor.device_free = 0;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 8, 0), 2);
+	order_is(before, "MMMlMMlM");
+	end_beside(middle);
+	on_host(large);
+	end(large);
+}
+
+/* One of its size has just left. Its memory is waited for, while another leaves, even where there is room. */
+TEST(what_waits_for_its_size_lets_another_leave)
+{
+	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
+	const struct part parts[] = {{large, 0}, {large, 1}, {middle, 0}, {middle, 1}};
+	assert_true(change_sides(middle, (unsigned[]){0}, 1, NULL));
+	middle->chunks[0].displaced = false;
+	fake_vendor.device_free = CHUNK;
+	unsigned before = fake_vendor.copies;
+	assert_int_equal(made_in_exchange(parts, 4, 0), 0);
+	order_is(before, "MLmL");
+	end_beside(middle);
+	on_host(large);
+	end(large);
+}
+
 /*
  * Two leave, and one of another size comes: it is made. Then a part of what is left over stays free, so that the next
  * one is not made of memory that was given back just now. What fits is taken over all the same.
@@ -634,6 +739,84 @@ TEST(what_fits_exactly_makes_nobody_leave)
 	end_beside(came);
 	on_host(left);
 	end(left);
+}
+
+/* What an exchange kept is room as well, beside what is free. Only for more than both must another chunk leave. */
+TEST(kept_memory_is_room_for_what_comes_back)
+{
+	for (unsigned free = 0; free < 2; free++) {
+		struct spill_chunked *left = make(2 * CHUNK, CHUNK), *came = make(CHUNK, CHUNK);
+		spill_chunked_enlist(left);
+		spill_chunked_enlist(came);
+		assert_int_equal(made_in_exchange((struct part[]){{left, 0}, {left, 1}}, 2, CHUNK), 0);
+		assert_int_equal(spill_exchange_kept(), CHUNK);
+		came->chunks[0].displaced = true;
+		fake_vendor.device_free = free * CHUNK;
+		restore();
+		sides_are(left, "dd");
+		sides_are(came, free ? "d" : "h");
+		end_beside(came);
+		assert_int_equal(on_host(left), 0);
+		end(left);
+		fake_vendor.device_free = CHUNKS * CHUNK;
+	}
+}
+
+/* Those that leave may be smaller than the one that comes. */
+TEST(as_many_leave_as_the_room_of_what_comes_back)
+{
+	struct spill_chunked *left = make(CHUNK, CHUNK), *came = make(CHUNK, CHUNK / 2);
+	spill_chunked_enlist(left);
+	spill_chunked_enlist(came);
+	assert_true(change_sides(left, (unsigned[]){0}, 1, NULL));
+	came->chunks[0].displaced = came->chunks[1].displaced = true;
+	fake_vendor.device_free = 0;
+	restore();
+	sides_are(left, "d");
+	sides_are(came, "hh");
+	end_beside(came);
+	on_host(left);
+	end(left);
+}
+
+/* A busy device is left alone, and the caller tries again later. */
+TEST(a_restore_of_a_busy_device_is_not_over)
+{
+	struct spill_chunked *of = make(CHUNK, CHUNK);
+	spill_chunked_enlist(of);
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	fake_vendor.stuck = true;
+	spill_mover_lock();
+	assert_false(spill_restore(&fake_vendor_backend, 0));
+	spill_mover_unlock();
+	fake_vendor.stuck = false;
+	sides_are(of, "h");
+	restore();
+	sides_are(of, "d");
+	end(of);
+}
+
+static bool is_left_beside(int device)
+{
+	spill_mover_lock();
+	bool left = spill_restore_left(device);
+	spill_mover_unlock();
+	return left;
+}
+
+/* What other devices have lost: a caller that restores one of them goes on with them. */
+TEST(other_devices_have_something_to_restore)
+{
+	struct spill_chunked *of = make(CHUNK, CHUNK);
+	spill_chunked_enlist(of);
+	assert_false(is_left_beside(0));
+	assert_false(is_left_beside(1));
+	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
+	assert_false(is_left_beside(0));
+	assert_true(is_left_beside(1));
+	restore();
+	assert_false(is_left_beside(1));
+	end(of);
 }
 
 /* No other chunk leaves memory of its size. An allocation that is one chunk is of its own size. */

@@ -217,6 +217,37 @@ TEST(of_two_mounts_the_one_that_shows_more)
 	}
 }
 
+/* With room for its files' paths, for its own as the kernel tells it, and for neither: the mount's limit, then none. */
+TEST(a_group_with_a_long_path)
+{
+	static char path[SPILL_CGROUP_PATH + 1], folder[4096], line[4096];
+	const size_t fits = SPILL_CGROUP_PATH - 1 - strlen("/cgroup.procs") - strlen(root) - strlen("/mnt");
+	const struct {
+		size_t length;
+		uint64_t room;
+	} cases[] = {{fits, 1000},
+	             {fits + 1, 5000},
+	             {SPILL_CGROUP_PATH - 1 - strlen("/mnt"), 5000},
+	             {SPILL_CGROUP_PATH - strlen("/mnt"), 5000},
+	             {SPILL_CGROUP_PATH - 1, 5000},
+	             {SPILL_CGROUP_PATH, MACHINE}};
+	file("/proc/self/mountinfo", "31 23 0:28 / /mnt rw - cgroup2 cgroup2 rw\n");
+	group("/mnt");
+	limit("/mnt", "memory.max", "5000\n");
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t at = 0; at < cases[i].length; at++)
+			path[at] = at % 200 ? 'g' : '/';
+		path[cases[i].length] = '\0';
+		snprintf(folder, sizeof(folder), "/mnt%s", path);
+		group(folder);
+		limit(folder, "memory.max", "1000\n");
+		snprintf(line, sizeof(line), "0::%s\n", path);
+		file("/proc/self/cgroup", line);
+		memset(&homes, 0, sizeof(homes));
+		assert_int_equal(available(), cases[i].room);
+	}
+}
+
 /* What a container's layers make of a mount's options is longer than any buffer. */
 TEST(a_line_too_long_is_left_out)
 {

@@ -401,6 +401,33 @@ TEST(a_closed_descriptor_is_found_out)
 	close(go[1]);
 }
 
+/* A daemon may have closed them. The file's descriptor is the first free one then, and goes elsewhere. */
+TEST(a_process_without_standard_descriptors_takes_part)
+{
+	int ready[2], go[2], status;
+	char byte;
+	assert_int_equal(pipe(ready) + pipe(go), 0);
+	pid_t pid = begin_child();
+	if (pid == 0) {
+		for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+			close(fd);
+		add(10 * MIB);
+		for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+			if (fcntl(fd, F_GETFD) >= 0)
+				_exit(1);
+		_exit(notes || write(ready[1], "", 1) != 1 || read(go[0], &byte, 1) < 0);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(others(), 10 * MIB);
+	assert_int_equal(write(go[1], "", 1), 1);
+	close(go[1]);
+	close(go[0]);
+	close(ready[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 TEST(a_removed_file_is_found_out)
 {
 	struct other a = begin();

@@ -415,6 +415,30 @@ TEST(host_memory_is_refused_by_what_lacks)
 	assert_string_equal(cli_model_charge_host(&model, 8 * MIB + 1), "host.reserve");
 	assert_null(cli_model_charge_host(&model, 8 * MIB));
 	assert_int_equal(model.host, 8 * MIB);
+	/* What is charged is no longer available: the rest is the reserve. */
+	assert_string_equal(cli_model_charge_host(&model, 1), "host.reserve");
+	policy.host_reserve.value -= MIB;
+	assert_string_equal(cli_model_charge_host(&model, MIB + 1), "host.reserve");
+	assert_null(cli_model_charge_host(&model, MIB));
+}
+
+/* A host whose size nobody told has no reserve to keep, and no part that is a limit. */
+TEST(a_host_of_unknown_size_has_its_limit_only)
+{
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 4 * MIB};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	assert_null(cli_model_charge_host(&model, (uint64_t)1 << 40));
+	assert_null(cli_model_charge_host(&model, (uint64_t)1 << 40));
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, ((uint64_t)2 << 40) + MIB};
+	assert_string_equal(cli_model_charge_host(&model, MIB + 1), "host.limit");
+	assert_null(cli_model_charge_host(&model, MIB));
+	/* A part of it is a limit only where its size is known. */
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_PERCENT, 50000};
+	assert_null(cli_model_charge_host(&model, MIB));
+	setting.host = 12 * MIB;
+	model.host = 0;
+	assert_string_equal(cli_model_charge_host(&model, 6 * MIB + 1), "host.limit");
+	assert_null(cli_model_charge_host(&model, 6 * MIB));
 }
 
 /* Host memory that the program itself asks for is taken from what the host has. */

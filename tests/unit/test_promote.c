@@ -1,4 +1,7 @@
-/* When chunks that had to leave come back: at which times the device is looked at, by a clock that stands still. */
+/*
+ * How many chunks have to leave, and when they come back: at which times the device is looked at, by a clock that
+ * stands still.
+ */
 #define SETUP setup
 #define TEARDOWN teardown
 #include "unit.h"
@@ -10,6 +13,7 @@
 #include "chunked.h"
 #include "contexts.h"
 #include "demote.h"
+#include "exchange.h"
 #include "fake_clock.h"
 #include "fake_objects.h"
 #include "fake_libc.h"
@@ -21,6 +25,7 @@
 #include "move.h"
 #include "process.h"
 #include "promote.h"
+#include "reserve.h"
 
 #define MS 1000000ull
 #define START (1000 * MS)
@@ -42,15 +47,20 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 	return SPILL_PROBE_WORKS;
 }
 
+static struct spill_demotion demotion_for(uint64_t bytes)
+{
+	return (struct spill_demotion){.backend = &fake_vendor_backend,
+	                               .device = 0,
+	                               .bytes = bytes,
+	                               .reason = SPILL_REASON_OOM,
+	                               .api = "",
+	                               .caller = ""};
+}
+
 /* As for a request that takes what has become free. */
 static void demote(void)
 {
-	struct spill_demotion demotion = {.backend = &fake_vendor_backend,
-	                                  .device = 0,
-	                                  .bytes = AWAY * CHUNK,
-	                                  .reason = SPILL_REASON_OOM,
-	                                  .api = "",
-	                                  .caller = ""};
+	struct spill_demotion demotion = demotion_for(AWAY * CHUNK);
 	fake_vendor.device_free = 0;
 	if (!spill_demote(&demotion))
 		fail_msg("%s", demotion.error);
@@ -91,6 +101,8 @@ static int setup(void **state)
 	fake_vendor.marks_pass = &yes;
 	spill_account_reset();
 	spill_move_reset();
+	spill_exchange_reset();
+	spill_reserve_reset();
 	spill_movable_reset();
 	spill_promote_reset();
 	spill_contexts_made(&fake_vendor_backend, 0, &context);
@@ -222,6 +234,118 @@ TEST(without_memory_for_a_list_there_is_a_later_look)
 	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
 	assert_about(maintain_until(demoted + 10 * LOOK), demoted + QUIET + LOOK);
 	assert_int_equal(spill_chunked_away(chunked), 0);
+}
+
+/* Chunks that leave for a request of that size. `recheck` as in demote.h. */
+static unsigned chunks_that_leave(uint64_t bytes, bool recheck)
+{
+	uint64_t before = spill_chunked_away(chunked);
+	struct spill_demotion demotion = demotion_for(bytes);
+	spill_mover_lock();
+	assert_true(spill_demote_held(&demotion, recheck));
+	spill_mover_unlock();
+	assert_int_equal(spill_chunked_away(chunked) - before, demotion.freed);
+	return (unsigned)(demotion.freed / CHUNK);
+}
+
+/* A look at free memory tells how many, unless the driver has just refused what would fit by that look. */
+TEST(as_many_leave_as_are_missing)
+{
+	for (unsigned recheck = 0; recheck < 2; recheck++) {
+		fake_vendor.device_free = CHUNK;
+		assert_int_equal(chunks_that_leave(2 * CHUNK, recheck), 1);
+	}
+	fake_vendor.device_free = 2 * CHUNK;
+	assert_int_equal(chunks_that_leave(2 * CHUNK, true), 0);
+	assert_int_equal(chunks_that_leave(2 * CHUNK, false), 2);
+}
+
+static void none_leaves(struct spill_demotion *demotion, const char *why)
+{
+	uint64_t away = spill_chunked_away(chunked);
+	assert_false(spill_demote(demotion));
+	assert_int_equal(demotion->freed, 0);
+	assert_true(demotion->hopeless);
+	assert_string_equal(demotion->error, why);
+	assert_int_equal(spill_chunked_away(chunked), away);
+}
+
+/* None leaves for a request that would not fit all the same, be it for the reserve that it must leave. */
+TEST(none_leaves_in_vain)
+{
+	const uint64_t on_device = (CHUNKS - AWAY) * CHUNK;
+	struct spill_chunked *beside = make(&spill_place_split, CHUNK); /* on the host */
+	struct spill_demotion large = demotion_for(on_device + 1), with_reserve = demotion_for(on_device),
+	                      older = demotion_for(CHUNK);
+	none_leaves(&large, "not enough movable memory");
+	policy.device_reserve.value = CHUNK;
+	with_reserve.keeps_reserve = true;
+	none_leaves(&with_reserve, "not enough movable memory");
+	older.older_than = chunked->seq;
+	none_leaves(&older, "no movable memory");
+	older.older_than++;
+	assert_true(spill_demote(&older));
+	release(beside);
+	spill_reserve_reset();
+}
+
+/* The device is full then, unless only a limit was. Who keeps the reserve looks after it from now on. */
+TEST(the_reserve_is_kept_from_the_first_demotion_on)
+{
+	struct spill_demotion demotion = demotion_for(CHUNK);
+	policy.device_reserve.value = CHUNK;
+	fake_vendor.device_free = CHUNK;
+	demotion.reason = SPILL_REASON_LIMIT;
+	assert_true(spill_demote(&demotion));
+	assert_false(spill_reserve_is_kept(0));
+	atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_MAINTENANCE);
+	fake_vendor.device_free = CHUNK;
+	demotion.reason = SPILL_REASON_OOM;
+	assert_true(spill_demote(&demotion));
+	assert_true(spill_reserve_is_kept(0));
+	assert_true(spill_gate_state & SPILL_GATE_MAINTENANCE);
+	spill_reserve_reset();
+}
+
+/* As an exchange leaves it behind, on a device that is full otherwise. */
+static void keep_a_chunk(unsigned index)
+{
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .keep = CHUNK};
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, chunked, index));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	fake_vendor.device_free = 0;
+}
+
+/* It is released first, and then there is room. */
+TEST(what_exchanges_keep_is_room_for_a_request)
+{
+	keep_a_chunk(0);
+	assert_int_equal(chunks_that_leave(CHUNK, false), 0);
+	assert_int_equal(spill_exchange_kept(), 0);
+	assert_int_equal(fake_vendor.device_free, CHUNK);
+}
+
+/* Also where no chunk may leave. But that is all: the same request has no hope then. */
+TEST(what_exchanges_keep_is_the_only_room_without_moves)
+{
+	struct spill_demotion demotion = demotion_for(CHUNK);
+	for (unsigned chunk = 0; chunk < 2; chunk++) {
+		policy.movable_enable = SPILL_SWITCH_ON;
+		keep_a_chunk(chunk);
+		policy.movable_enable = SPILL_SWITCH_OFF;
+		demotion.bytes += chunk; /* and the second one is a byte too small */
+		assert_int_equal(spill_demote(&demotion), !chunk);
+		assert_false(demotion.hopeless);
+		assert_int_equal(spill_exchange_kept(), 0);
+		assert_false(
+		    spill_demote(&demotion)); /* with the same memory free, which the driver refused */
+		assert_true(demotion.hopeless);
+		assert_int_equal(demotion.freed, 0);
+		assert_string_equal(demotion.error, "movable memory is off");
+	}
 }
 
 /* Chunks that came back and leave at once came too soon: the quiet time is twice as long. */

@@ -520,6 +520,29 @@ TEST(grows_where_libraries_work_together)
 	assert_int_equal(spill_reserve_size(1), SPILL_RESERVE_TOGETHER);
 }
 
+/* A look visits all objects of the process. One that found nothing is repeated after a second, not at each request. */
+TEST(libraries_are_looked_for_once_a_second)
+{
+	static char one, other;
+	USE_FAKE_OBJECTS({0, 1, ""}, {1, 1, "/usr/lib/libc.so.6"});
+	spill_reserve_begin(0);
+	spill_contexts_made(&vendor, 0, &one);
+	spill_contexts_made(&vendor, 1, &other);
+	keep(0);
+	for (unsigned second = 0; second < 3; second++) {
+		unsigned looked = fake_object_looks, ms;
+		for (ms = 0; ms + SPILL_RESERVE_LOOK_MS < SPILL_RESERVE_VAIN_MS;
+		     ms += SPILL_RESERVE_LOOK_MS) {
+			fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
+			spill_reserve_keep(&vendor, 0, 0, "", NULL);
+		}
+		assert_int_equal(fake_object_looks, looked);
+		fake_clock.ns += (SPILL_RESERVE_VAIN_MS - ms) * MS;
+		spill_reserve_keep(&vendor, 0, 0, "", NULL);
+		assert_true(fake_object_looks > looked);
+	}
+}
+
 TEST(grows_by_nothing_else)
 {
 	spill_reserve_begin(0);

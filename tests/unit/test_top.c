@@ -18,6 +18,29 @@
 
 /* -- what others hold ------------------------------------------------------------------------------------------ */
 
+/* In place of card_use.c: NVML's answers. */
+static uint64_t card_free = UINT64_MAX;
+static struct cli_card_user card_users[8];
+static unsigned card_user_count;
+
+uint64_t cli_card_free(const char *uuid)
+{
+	return strcmp(uuid, "GPU-1") ? UINT64_MAX : card_free;
+}
+
+/* What lies behind the last one is a user that the caller did not get. */
+unsigned cli_card_users(const char *uuid, struct cli_card_user *users, unsigned room)
+{
+	assert_in_range(room, 8, CLI_CARD_USERS);
+	memcpy(users, card_users, sizeof(card_users));
+	return strcmp(uuid, "GPU-1") ? 0 : card_user_count;
+}
+
+const char *cli_card_user_text(const struct cli_card_user *user, char text[CLI_CARD_USER_TEXT])
+{
+	return strcpy(text, user->name);
+}
+
 /* As AMD's driver has it; nothing else tells it here. */
 TEST(others_by_the_kernel)
 {
@@ -44,6 +67,46 @@ TEST(others_by_the_kernel)
 	assert_true(card.others == UINT64_MAX);
 	snprintf(path, sizeof(path), "rm -r %s", root);
 	assert_int_equal(system(path), 0);
+}
+
+TEST(others_by_the_management_library)
+{
+	static struct cli_top_device device = {.about = {.uuid = "GPU-1", .bytes = 1000}};
+	struct cli_top_card card = {.device = &device, .held = 300};
+	struct cli_top_view view = {.cards = &card, .card_count = 1};
+	const struct cli_top_look look = {0};
+	card_free = 600;
+	cli_top_ask_others(&view, &look, "/nonexistent");
+	assert_int_equal(card.others, 100);
+	card_free = 2000; /* its total counts more than CUDA's */
+	cli_top_ask_others(&view, &look, "/nonexistent");
+	assert_int_equal(card.others, 0);
+	card_free = UINT64_MAX;
+	cli_top_ask_others(&view, &look, "/nonexistent");
+	assert_true(card.others == UINT64_MAX);
+}
+
+/* Those with most memory, in the library's order, without the ones whose pages we read. */
+TEST(a_few_others_are_named)
+{
+	static struct cli_top_process processes[2] = {{.pid = 101}, {.pid = 103}};
+	static struct cli_top_device device = {.about = {.uuid = "GPU-1", .bytes = 1000}};
+	const struct cli_top_look look = {.processes = processes, .count = 2};
+	struct cli_top_card card = {.device = &device};
+	struct cli_top_view view = {.cards = &card, .card_count = 1};
+	for (unsigned i = 0; i < 8; i++)
+		card_users[i] = (struct cli_card_user){100 + i, 1000 - i, ""};
+	for (card_user_count = 0; card_user_count < 8; card_user_count++) {
+		static const unsigned named[] = {100, 102, 104, 105, 106, 107};
+		static const unsigned expected[] = {0, 1, 1, 2, 2, 3, 4, 4};
+		cli_top_ask_others(&view, &look, "/nonexistent");
+		assert_int_equal(card.named, expected[card_user_count]);
+		for (unsigned i = 0; i < card.named; i++)
+			assert_int_equal(card.other[i].pid, named[i]);
+	}
+	strcpy(device.about.uuid, "GPU-2");
+	cli_top_ask_others(&view, &look, "/nonexistent");
+	assert_int_equal(card.named, 0);
 }
 
 /* -- pages --------------------------------------------------------------------------------------------------- */

@@ -236,6 +236,33 @@ TEST(a_value_that_comes_back_unseen_is_other_memory)
 	nothing_is_held();
 }
 
+/* A value that comes back may be that of memory which we do not know: its calls are not those of the old. */
+TEST(a_value_that_comes_back_may_be_unknown_memory)
+{
+	for (unsigned spilled = 0; spilled < 2; spilled++) {
+		struct fake_properties seen;
+		vendor_reset(spilled ? 0 : 64 * MIB);
+		uint64_t unknown, again, old = made(4 * MIB);
+		assert_int_equal(fake_vendor.host, spilled * 4 * MIB);
+		good(program_map(at, 4 * MIB, old));
+		good(program_release(old));
+		fake_vendor.next_handle = old;
+		assert_int_equal(fake_vendor_create(&unknown, 8 * MIB, &on_host), 0);
+		assert_int_equal(unknown, old);
+		assert_int_equal(program_properties(&seen, unknown), 0);
+		assert_int_equal(seen.where, SPILL_LOCATION_HOST);
+		assert_int_equal(program_map(at + 64 * MIB, 8 * MIB, unknown), 0);
+		assert_int_equal(program_retain(&again, at + 64 * MIB), 0);
+		assert_int_equal(again, old);
+		assert_int_equal(program_unmap(at, 4 * MIB), 0);
+		assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
+		assert_int_equal(program_release(unknown), 0);
+		assert_int_equal(program_release(again), 0);
+		assert_int_equal(program_unmap(at + 64 * MIB, 8 * MIB), 0);
+		nothing_is_held();
+	}
+}
+
 /* Ended by calls that we did not see: what takes their value or addresses ends them. */
 TEST(what_ended_unseen_is_forgotten)
 {
@@ -264,7 +291,9 @@ TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 	good(program_properties(&seen, handle));
 	assert_memory_equal(&seen, &on_device, sizeof(seen));
 	assert_false(spill_vmm_spilled_at(at, &range));
+	assert_false(spill_vmm_any_spilled());
 	good(program_map(at, 8 * MIB, handle));
+	assert_true(spill_vmm_any_spilled());
 	good(program_map(at + 64 * MIB, 60 * MIB, first));
 	assert_false(spill_vmm_spilled_at(at + 64 * MIB, &range));
 	assert_true(spill_vmm_spilled_at(at + 8 * MIB - 1, &range));
@@ -276,6 +305,7 @@ TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 	assert_true(spill_vmm_spilled_at(at, &range));
 	good(program_unmap(at, 8 * MIB));
 	assert_false(spill_vmm_spilled_at(at, &range));
+	assert_false(spill_vmm_any_spilled());
 	good(program_release(first));
 	good(program_unmap(at + 64 * MIB, 60 * MIB));
 	unsigned locks = locks_taken();
@@ -455,6 +485,9 @@ static bool survives_without_memory(void)
 	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
 	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	/* A mapping that cannot be followed is undone, and the program gets an out of memory. */
+	good = good && program_map(at, 4 * MIB, handle) == FAKE_OUT_OF_MEMORY;
+	fake_libc_reset();
+	fake_libc_fail(FAKE_malloc, 1, 1, ENOMEM);
 	good = good && program_map(at, 4 * MIB, handle) == FAKE_OUT_OF_MEMORY;
 	good = good && program_release(handle) == 0 && fake_vendor.device == 0;
 	spill_ledger_totals(&totals);

@@ -1,0 +1,207 @@
+/*
+ * What a driver's resolver answers becomes our stub of that very row, or stays as it is. The look-up is the library's own
+ * (shim/lookup.c), and the driver is a table: of each row it has the function that it exports, and the one that its
+ * resolver answers, which may be another.
+ */
+#define SETUP setup
+#include "unit.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "abi/cuda.h"
+#include "graph_hints.h"
+#include "hints.h"
+#include "layouts.h"
+#include "note.h"
+#include "process.h"
+#include "real.h"
+
+static char exported[SPILL_HOOKS], answered[SPILL_HOOKS]; /* their addresses are functions */
+static bool has_newer, has_older;                         /* forms of the resolver */
+static unsigned newer_calls, older_calls, notes;
+static char noted[32];
+
+/* -- the driver ------------------------------------------------------------------------------------------- */
+
+/* The newest row of the base that a program of `version` may have. */
+static void *answer_of(const char *base, int version, cuuint64_t flags)
+{
+	const struct spill_row *best = NULL;
+	for (const struct spill_row *row = spill_rows; row < spill_rows + SPILL_HOOKS; row++)
+		if (row->domain == SPILL_CUDA_DRIVER && strcmp(row->base, base) == 0 &&
+		    row->since <= version && (row->variant != SPILL_VARIANT_LEGACY) == (flags == 2) &&
+		    (!best || best->since < row->since))
+			best = row;
+	return best ? &answered[spill_row_index(best)] : NULL;
+}
+
+static CUresult newer(const char *base, void **found, int version, cuuint64_t flags,
+                      CUdriverProcAddressQueryResult *status)
+{
+	newer_calls++;
+	*found = answer_of(base, version, flags);
+	return *found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult older(const char *base, void **found, int version, cuuint64_t flags)
+{
+	older_calls++;
+	*found = answer_of(base, version, flags);
+	return *found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+/* -- in place of shim_driver_sources (shim/meson.build), and of note.c -------------------------------------- */
+
+void *spill_real(const struct spill_row *row, const void *caller)
+{
+	if (row == &spill_rows[SPILL_HOOK_cuGetProcAddress_v2])
+		return has_newer ? (void *)newer : NULL;
+	if (row == &spill_rows[SPILL_HOOK_cuGetProcAddress])
+		return has_older ? (void *)older : NULL;
+	return &exported[spill_row_index(row)];
+}
+
+static void *remembered;
+
+void spill_real_remember(const struct spill_row *row, const void *caller, void *real)
+{
+	remembered = real;
+}
+
+void *spill_real_resolve(enum spill_domain domain, const char *symbol)
+{
+	return NULL;
+}
+
+void *spill_real_beside(const void *address, const char *symbol)
+{
+	return NULL;
+}
+
+void *spill_hint(const struct spill_hint *hint)
+{
+	return NULL;
+}
+
+void spill_layouts_forget(void)
+{
+}
+
+void spill_graph_changed(const struct spill_graph_change *change)
+{
+}
+
+void spill_note(const char *code, const char *text)
+{
+	notes++;
+	strncpy(noted, code, sizeof(noted) - 1);
+}
+
+void spill_note_flush(void)
+{
+}
+
+static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
+const struct spill_fork_lock spill_note_fork_lock = {&note_lock, NULL};
+
+/* -- the tests -------------------------------------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+	has_newer = has_older = true;
+	newer_calls = older_calls = notes = 0;
+	return 0;
+}
+
+/* As the stub of a resolver does it, behind the driver's answer. The library does not start in a call of its own. */
+static void *looked_up(enum spill_domain domain, const char *base, void *answer)
+{
+	struct spill_request request = {
+	    .domain = domain, .hook = SPILL_HOOK_cuGetProcAddress_v2, .name = base, .out = &answer};
+	spill_thread.depth = 1;
+	spill_lookup_substitute(&request);
+	spill_thread.depth = 0;
+	return answer;
+}
+
+static bool is_resolver(const struct spill_row *row)
+{
+	return strcmp(row->base, "cuGetProcAddress") == 0;
+}
+
+static void all_rows_get_stubs(void)
+{
+	unsigned count = 0;
+	for (const struct spill_row *row = spill_rows; row < spill_rows + SPILL_HOOKS; row++) {
+		int index = spill_row_index(row);
+		if (row->domain != SPILL_CUDA_DRIVER || is_resolver(row))
+			continue;
+		void *stub = spill_stub(index, SPILL_WAY_PROC);
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, row->base, &answered[index]), stub);
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, row->base, &exported[index]), stub);
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, row->base, stub), stub);
+		count++;
+	}
+	assert_true(count > 100);
+	assert_int_equal(notes, 0);
+}
+
+/* Each form of the resolver is asked for what it says of the row, by its own version and kind of stream. */
+TEST(an_answer_is_known_by_what_is_exported_and_by_what_is_answered)
+{
+	all_rows_get_stubs();
+	assert_true(newer_calls > 0);
+	assert_int_equal(older_calls, 0);
+}
+
+TEST(a_driver_before_cuda_12_has_the_older_form_only)
+{
+	has_newer = false;
+	all_rows_get_stubs();
+	assert_true(older_calls > 0);
+}
+
+TEST(what_is_no_function_of_a_row_stays_as_it_is)
+{
+	static char unknown;
+	for (unsigned form = 0; form < 3; form++) {
+		has_newer = form == 0;
+		has_older = form == 1;
+		notes = 0;
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", &unknown), &unknown);
+		assert_int_equal(notes, 1);
+		assert_string_equal(noted, "unknown-version");
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAllocTomorrow", &unknown), &unknown);
+		assert_int_equal(notes, 2);
+		assert_string_equal(noted, "unknown-symbol");
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuTomorrow", &unknown), &unknown);
+		/* That of another base is of another kind. */
+		void *free_function = &exported[SPILL_HOOK_cuMemFree_v2];
+		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", free_function), free_function);
+		assert_int_equal(notes, 3);
+	}
+	/* Without a resolver, what is not exported is unknown, too. */
+	void *other = &answered[SPILL_HOOK_cuMemAlloc_v2];
+	assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", other), other);
+}
+
+/* HIP's resolver gives what is exported. CUDA's resolver knows nothing of its rows. */
+TEST(hips_functions_are_the_exported_ones)
+{
+	unsigned count = 0;
+	for (const struct spill_row *row = spill_rows; row < spill_rows + SPILL_HOOKS; row++) {
+		int index = spill_row_index(row);
+		if (row->domain != SPILL_HIP || strcmp(row->base, row->symbol) != 0)
+			continue;
+		assert_ptr_equal(looked_up(SPILL_HIP, row->base, &exported[index]),
+		                 spill_stub(index, SPILL_WAY_PROC));
+		assert_ptr_equal(remembered, &exported[index]); /* of several, the one that was asked */
+		remembered = NULL;
+		assert_ptr_equal(looked_up(SPILL_HIP, row->base, &answered[index]), &answered[index]);
+		assert_null(remembered);
+		count++;
+	}
+	assert_true(count > 20);
+	assert_int_equal(newer_calls + older_calls, 0);
+}
