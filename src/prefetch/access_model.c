@@ -43,7 +43,7 @@ struct model {
 	struct spill_access_history history;
 	struct spill_migration_benefit benefit;
 	struct spill_chunk_stays stays;
-	uint64_t chunk_accesses; /* of all launches so far */
+	uint64_t chunk_accesses;         /* of all launches so far */
 	bool moves[SPILL_BENEFIT_SITES]; /* a site's chunks were promoted the last time */
 	/*
 	 * Estimate of the device's remaining work, from measured times. busy_until_ns: with the
