@@ -261,8 +261,12 @@ static bool is_time_to_look(int device, uint64_t now)
 {
 	struct keeper *keeper = &keepers[device];
 	uint64_t given = atomic_load_explicit(&keeper->given, memory_order_relaxed);
+	/* What is free beyond the reserve by the last look, of whatever call, is not taken at once. */
+	uint64_t most =
+	    spill_max(atomic_load_explicit(&keeper->budget, memory_order_relaxed) / SPILL_RESERVE_PART,
+	              SPILL_RESERVE_TAKEN);
 	if (now < atomic_load_explicit(&keeper->next_look_ns, memory_order_relaxed) &&
-	    given - atomic_load_explicit(&keeper->given_at_look, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
+	    given - atomic_load_explicit(&keeper->given_at_look, memory_order_relaxed) < most)
 		return false;
 	atomic_store_explicit(&keeper->given_at_look, given, memory_order_relaxed);
 	atomic_store_explicit(&keeper->next_look_ns, now + LOOK_NS, memory_order_relaxed);

@@ -299,6 +299,7 @@ TEST(refilled_by_what_is_not_used)
 TEST(the_driver_is_not_asked_at_each_request)
 {
 	spill_reserve_begin(0);
+	free_bytes[0] = spill_reserve_size(0);
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	assert_int_equal(looks, 1);
 	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS - 1;
@@ -315,6 +316,22 @@ TEST(the_driver_is_not_asked_at_each_request)
 	assert_int_equal(looks, 3);
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	assert_int_equal(looks, 3);
+}
+
+/* An eighth of what the last look left beyond the reserve is given out before the next one. */
+TEST(a_device_with_much_room_is_asked_more_rarely)
+{
+	uint64_t left = 800 * MIB;
+	spill_reserve_begin(0);
+	free_bytes[0] = left + spill_reserve_size(0) + SPILL_RESERVE_BLOCK;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 1);
+	spill_reserve_taken(0, left / 8 - 1);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 1);
+	spill_reserve_taken(0, 1);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 2);
 }
 
 /* Where nothing can move, and no pool has memory that it does not use. */
