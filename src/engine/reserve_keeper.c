@@ -45,6 +45,7 @@ static struct keeper {
 	_Atomic uint64_t next_others_ns; /* the earliest time to look for NCCL and its like */
 	_Atomic bool at_risk;            /* spill_reserve_is_at_risk, until at_risk_ns */
 	_Atomic uint64_t at_risk_ns;
+	_Atomic bool alone; /* the reserve has grown, because nothing can move */
 } keepers[SPILL_DEVICES];
 
 static struct keeper *keeper_of(int device)
@@ -81,13 +82,40 @@ static bool can_refill(const struct spill_backend *backend, int device)
 	       spill_movable_may_move(backend, device);
 }
 
+static void note_growth(int device, uint64_t size, const char *who, const char *why)
+{
+	char line[256];
+	struct spill_text text = spill_text_begin(line, sizeof(line));
+	spill_text_add(&text, "device.reserve of device ");
+	spill_text_number(&text, (uint64_t)device);
+	spill_text_add(&text, " grows to ");
+	spill_text_size(&text, size);
+	spill_text_add(&text, ": ");
+	spill_text_add(&text, who);
+	spill_text_add(&text, why);
+	spill_note("reserve", line);
+}
+
+/* Once: nobody fills up what code takes from the reserve, so it must be enough for all of it. */
+static void grow_alone(int device)
+{
+	uint64_t size =
+	    spill_min(SPILL_RESERVE_ALONE_TIMES * spill_reserve_size(device), SPILL_RESERVE_ALONE);
+	if (spill_movable_never(device) && !atomic_exchange(&keepers[device].alone, true) &&
+	    spill_reserve_grow(device, size))
+		note_growth(device, size, "nothing can move there", ", and so nothing makes room for code");
+}
+
 static bool find_risk(const struct spill_backend *backend, int device)
 {
 	uint64_t free, total;
 	if (!backend->loses_code || !spill_reserve_size(device) || spill_process_observes() ||
 	    can_refill(backend, device))
 		return false;
-	return !spill_device_memory(backend, device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
+	if (spill_device_memory(backend, device, &free, &total) || total < SPILL_RESERVE_DEVICE)
+		return false;
+	grow_alone(device);
+	return true;
 }
 
 bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns)
@@ -273,20 +301,6 @@ static bool is_time_to_look(int device, uint64_t now)
 	return true;
 }
 
-static void note_growth(int device, uint64_t size, const char *who, const char *why)
-{
-	char line[256];
-	struct spill_text text = spill_text_begin(line, sizeof(line));
-	spill_text_add(&text, "device.reserve of device ");
-	spill_text_number(&text, (uint64_t)device);
-	spill_text_add(&text, " grows to ");
-	spill_text_size(&text, size);
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, who);
-	spill_text_add(&text, why);
-	spill_note("reserve", line);
-}
-
 static int find_exporter(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	return info->dlpi_name && spill_exporter_find(info->dlpi_name);
@@ -414,7 +428,7 @@ void spill_reserve_keeper_reset(void)
 		keeper->given_at_look = keeper->next_look_ns = keeper->no_look_before_ns =
 		    keeper->next_load_ns = keeper->next_whole_ns = keeper->no_whole_before_ns =
 		        keeper->vain_whole_ns = 0;
-		keeper->at_risk = false;
+		keeper->at_risk = keeper->alone = false;
 		keeper->at_risk_ns = keeper->next_others_ns = 0;
 	}
 	spill_reserve_reset();

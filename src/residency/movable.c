@@ -309,6 +309,14 @@ bool spill_movable_may_move(const struct spill_backend *backend, int device)
 	return is_known(device) && is_allowed() && can_move(backend, device);
 }
 
+bool spill_movable_never(int device)
+{
+	const struct spill_policy *policy = spill_process_policy();
+	return policy->movable_enable == SPILL_SWITCH_OFF || !spill_policy_demotes(policy) ||
+	       atomic_load_explicit(&forbidden, memory_order_relaxed) || !is_known(device) ||
+	       atomic_load_explicit(&devices[device].movable, memory_order_relaxed) == NO;
+}
+
 void spill_movable_reset(void)
 {
 	memset(devices, 0, sizeof(devices));

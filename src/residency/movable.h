@@ -36,6 +36,12 @@ void spill_movable_pool_served(int device, uint64_t bytes);
 bool spill_movable_may_move(const struct spill_backend *backend, int device);
 
 /*
+ * True: nothing on the device will ever move, by the policy, for the device or its driver, or for a reason of
+ * spill_movable_forbid. Asks no driver, and notes nothing.
+ */
+bool spill_movable_never(int device);
+
+/*
  * From now on no memory is made movable or moved, for this reason (a static string): a green
  * context, an export …
  */

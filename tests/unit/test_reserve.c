@@ -9,6 +9,7 @@
 #include "demote.h"
 #include "fake_clock.h"
 #include "chunked.h"
+#include "movable.h"
 #include "reserve_keeper.h"
 #include "reserve_pieces.h"
 #include "process.h"
@@ -21,16 +22,19 @@
 
 static struct spill_policy policy;
 static struct spill_backend vendor;
-static uint64_t free_bytes[2], pool_bytes; /* what a pool does not use */
+static uint64_t total_bytes, free_bytes[2], pool_bytes; /* what a pool does not use */
 static unsigned looks, notes, trims;
 static char noted[256]; /* the last */
 
 /* In place of note.c. */
 void spill_note(const char *code, const char *text)
 {
+	if (strcmp(code, "movable") == 0) /* of spill_movable_forbid */
+		return;
 	assert_string_equal(code, "reserve");
 	strncpy(noted, text, sizeof(noted) - 1);
-	assert_true(strstr(text, ": cuLoad needed") || strstr(text, ": NCCL or its like works"));
+	assert_true(strstr(text, ": cuLoad needed") || strstr(text, ": NCCL or its like works") ||
+	            strstr(text, ": nothing can move there, and so nothing makes room"));
 	notes++;
 }
 
@@ -38,7 +42,7 @@ static int memory(int device, uint64_t *free, uint64_t *total)
 {
 	looks++;
 	*free = free_bytes[device];
-	*total = 16 * GIB;
+	*total = total_bytes;
 	return 0;
 }
 
@@ -81,6 +85,7 @@ static int setup(void **state)
 	vendor = (struct spill_backend){.devices = &devices, .pools = &pools};
 	fake_clock_use(1000 * MS);
 	spill_process_use_policy(&policy);
+	total_bytes = 16 * GIB;
 	free_bytes[0] = free_bytes[1] = GIB;
 	pool_bytes = 0;
 	looks = notes = trims = 0;
@@ -569,6 +574,41 @@ TEST(grows_by_nothing_else)
 	spill_reserve_load_end(&vendor, 0, &load, "cuLoad");
 	assert_int_equal(spill_reserve_size(0), 64 * MIB);
 	assert_int_equal(notes, 0);
+}
+
+/* What a device of that size keeps, if a request asks there. */
+static uint64_t kept_of(uint64_t total)
+{
+	total_bytes = total;
+	vendor.loses_code = true;
+	spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns);
+	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
+	spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns);
+	return spill_reserve_size(0);
+}
+
+/* Three times as much as otherwise, once, and not more than 192 MiB. Not on a small device. */
+TEST(more_is_kept_where_nothing_can_move)
+{
+	static const struct {
+		uint64_t option, total, kept;
+	} cases[] = {{64, 4096, 192}, {16, 4096, 48},  {65, 4096, 192},  {256, 4096, 256},
+	             {0, 4096, 0},    {64, 2048, 192}, {200, 2048, 200}, {64, 2047, 64}};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setup(NULL);
+		policy.device_reserve.value = cases[i].option * MIB;
+		policy.movable_enable = SPILL_SWITCH_OFF;
+		assert_int_equal(kept_of(cases[i].total * MIB), cases[i].kept * MIB);
+		assert_int_equal(notes, cases[i].kept != cases[i].option);
+	}
+	/* Where memory can move, it makes room. */
+	setup(NULL);
+	vendor.moves = &moves;
+	assert_int_equal(kept_of(4096 * MIB), 64 * MIB);
+	/* And for that reason it cannot any more. */
+	spill_movable_forbid("a test");
+	assert_int_equal(kept_of(4096 * MIB), 192 * MIB);
+	spill_movable_reset();
 }
 
 TEST(nothing_stays_nothing)
