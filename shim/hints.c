@@ -9,6 +9,7 @@
 #include "hash.h"
 #include "params.h"
 #include "param_extent.h"
+#include "scratch.h"
 
 /* An allocation, or the rest of one, up to this size counts as one buffer. */
 #define WHOLE_BYTES (128ull << 20)
@@ -42,7 +43,7 @@ static void end_range(struct spill_access_range *range, uint64_t end)
 static struct spill_access_range *note_range(struct scan *scan, uint64_t va, uint64_t end)
 {
 	struct spill_launch_access *use = &scan->use;
-	if (use->range_count == SPILL_LAUNCH_ACCESS_KEYS)
+	if (use->range_count == SPILL_LAUNCH_ACCESS_RANGES)
 		return NULL;
 	struct spill_access_range *range = &use->ranges[use->range_count++];
 	range->first = (uint32_t)(va >> SPILL_CHUNK_MAP_UNIT_SHIFT);
@@ -50,7 +51,7 @@ static struct spill_access_range *note_range(struct scan *scan, uint64_t va, uin
 	return range;
 }
 
-/* The same for a parameter. A graph names the same memory in many nodes, so each of its chunks is a range. */
+/* The same for a parameter. A graph names the same memory in many nodes, so its chunks count. */
 static struct spill_access_range *note_buffer(struct scan *scan, uint64_t va, uint64_t end)
 {
 	return scan->use.graph ? NULL : note_range(scan, va, end);
@@ -58,9 +59,14 @@ static struct spill_access_range *note_buffer(struct scan *scan, uint64_t va, ui
 
 static void note_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
 {
-	uint64_t va = (uint64_t)granule->key << SPILL_CHUNK_MAP_UNIT_SHIFT;
-	if (scan->use.graph)
-		note_range(scan, va, va + ((uint64_t)granule->count << SPILL_CHUNK_MAP_UNIT_SHIFT));
+	struct spill_launch_access *use = &scan->use;
+	struct spill_access_range *last = use->range_count ? &use->ranges[use->range_count - 1] : NULL;
+	if (!use->graph)
+		return;
+	if (last && last->first + last->units == granule->key)
+		last->units += granule->count;
+	else if (use->range_count < SPILL_LAUNCH_ACCESS_RANGES)
+		use->ranges[use->range_count++] = (struct spill_access_range){granule->key, granule->count};
 }
 
 /* False: the list of keys is full. */
@@ -287,29 +293,41 @@ static void scan_copies(struct scan *scan, const struct spill_hint *hint)
 	}
 }
 
+/* Reads the hint. `scan` is undefined before. */
+static void read_hint(struct scan *scan, const struct spill_hint *hint)
+{
+	memset(&scan->use, 0, offsetof(struct spill_launch_access, keys));
+	memset(scan->seen, 0, sizeof(scan->seen));
+	scan->words = scan->likely_count = 0;
+	scan->use.per_thread = hint->per_thread;
+	if (hint->function) {
+		scan_launch(scan, hint);
+	} else if (hint->graph) {
+		scan->use.stream = hint->stream;
+		scan->use.graph = true;
+		/* Graphs of the same kernels share a site, but not numbers of words. */
+		scan->words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
+		spill_graph_access_look(hint->graph, add_graph, scan);
+	} else {
+		scan->use.site = 1;
+		scan->use.stream = hint->stream;
+		scan->use.once = true;
+		scan_copies(scan, hint);
+	}
+	add_likely(scan);
+}
+
+_Static_assert(sizeof(struct scan) <= SPILL_SCRATCH, "it comes from spill_scratch_take");
+
 void *spill_hint(const struct spill_hint *hint)
 {
-	struct scan scan;
 	if (spill_capture_any()) /* a capture forbids moves and driver calls */
 		return NULL;
-	memset(&scan.use, 0, offsetof(struct spill_launch_access, keys));
-	memset(scan.seen, 0, sizeof(scan.seen));
-	scan.words = scan.likely_count = 0;
-	scan.use.per_thread = hint->per_thread;
-	if (hint->function) {
-		scan_launch(&scan, hint);
-	} else if (hint->graph) {
-		scan.use.stream = hint->stream;
-		scan.use.graph = true;
-		/* Graphs of the same kernels share a site, but not numbers of words. */
-		scan.words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
-		spill_graph_access_look(hint->graph, add_graph, &scan);
-	} else {
-		scan.use.site = 1;
-		scan.use.stream = hint->stream;
-		scan.use.once = true;
-		scan_copies(&scan, hint);
-	}
-	add_likely(&scan);
-	return scan.use.count ? spill_before_launch(&scan.use) : NULL;
+	struct scan *scan = spill_scratch_take();
+	if (!scan)
+		return NULL;
+	read_hint(scan, hint);
+	void *stopwatch = scan->use.count ? spill_before_launch(&scan->use) : NULL;
+	spill_scratch_give_back(scan);
+	return stopwatch;
 }

@@ -22,6 +22,8 @@
 
 /* The memory that one launch (a call that submits work) is going to access. */
 #define SPILL_LAUNCH_ACCESS_KEYS 1024
+/* The parameters of a kernel have at most 4,096 bytes before CUDA 12.1, and more are rare. */
+#define SPILL_LAUNCH_ACCESS_RANGES 512
 #define SPILL_LAUNCH_ACCESS_HOST_KEYS SPILL_STOPWATCH_KEYS
 struct spill_launch_access {
 	uint64_t site; /* hash of function, grid and block; never 0. */
@@ -36,8 +38,8 @@ struct spill_launch_access {
 	uint32_t host_keys[SPILL_LAUNCH_ACCESS_HOST_KEYS]; /* the first few chunks on the host. */
 	unsigned range_count;                              /* of ranges. */
 	uint32_t keys[SPILL_LAUNCH_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h). */
-	/* The buffers, in the order of the parameters. Of a graph, its chunks in the order of its nodes. */
-	struct spill_access_range ranges[SPILL_LAUNCH_ACCESS_KEYS];
+	/* The buffers, in the order of the parameters. Of a graph, its chunks in the order of its nodes; neighbours are one. */
+	struct spill_access_range ranges[SPILL_LAUNCH_ACCESS_RANGES];
 };
 
 /* The number of host_keys. */

@@ -297,11 +297,11 @@ static void describe(struct spill_launch_access *access, const struct recording 
 static void describe_ranges(struct spill_launch_access *access, const struct recording *in,
                             const struct recorded_launch *launch)
 {
-	for (unsigned i = 0; !launch->range_count && i < access->count; i++)
+	for (unsigned i = 0; !launch->range_count && i < access->count && i < SPILL_LAUNCH_ACCESS_RANGES; i++)
 		access->ranges[access->range_count++] = (struct spill_access_range){
 		    access->keys[i],
 		    (uint32_t)(in->chunks[launch->uses[i].chunk].bytes >> SPILL_CHUNK_MAP_UNIT_SHIFT)};
-	for (unsigned i = 0; i < launch->range_count; i++) {
+	for (unsigned i = 0; i < launch->range_count && i < SPILL_LAUNCH_ACCESS_RANGES; i++) {
 		const struct recorded_range *range = &launch->ranges[i];
 		const struct place *place = &places[range->chunk];
 		uint64_t va = spill_chunked_address(place->chunked, place->index);

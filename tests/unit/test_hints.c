@@ -516,13 +516,13 @@ CHILD_TEST(a_range_reaches_as_far_as_lately)
 /* More parameters than there is room for. */
 CHILD_TEST(not_too_many_ranges)
 {
-	static uint64_t pointers[SPILL_LAUNCH_ACCESS_KEYS + 10];
+	static uint64_t pointers[SPILL_LAUNCH_ACCESS_RANGES + 10];
 	allocation(0, 2, 0);
-	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS + 10; i++)
+	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_RANGES + 10; i++)
 		pointers[i] = BASE;
 	sizes[2][0] = sizeof(pointers);
-	CHECK(launch(2, (void *[]){pointers}, NULL) == 3 && told.range_count == SPILL_LAUNCH_ACCESS_KEYS);
-	CHECK(is_range(SPILL_LAUNCH_ACCESS_KEYS - 1, BASE, 8));
+	CHECK(launch(2, (void *[]){pointers}, NULL) == 3 && told.range_count == SPILL_LAUNCH_ACCESS_RANGES);
+	CHECK(is_range(SPILL_LAUNCH_ACCESS_RANGES - 1, BASE, 8));
 }
 
 static unsigned range(uint64_t va, uint64_t bytes)
