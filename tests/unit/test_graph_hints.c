@@ -198,8 +198,10 @@ static unsigned launch(unsigned exec)
 	/* Its nodes name the same memory many times, so the ranges are its chunks. Neighbours are one. */
 	unsigned range = 0, unit = told.ranges[0].first;
 	for (unsigned i = 0; i < told.count; i++) {
-		if (unit == told.ranges[range].first + told.ranges[range].units)
+		if (unit == told.ranges[range].first + told.ranges[range].units) {
+			CHECK(told.ranges[range + 1].first != unit);
 			unit = told.ranges[++range].first;
+		}
 		CHECK(unit == told.keys[i]);
 		unit += 4;
 		keys |= 1u << ((told.keys[i] - KEY(0)) / 4);
