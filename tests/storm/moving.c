@@ -142,6 +142,8 @@ static void step(struct moving_worker *worker)
 		moving_fleeting(worker);
 	else if (dice < 51)
 		moving_mempool(worker);
+	else if (dice < 54)
+		moving_ask(worker, block);
 	else if (dice < 60)
 		moving_verify(worker, block);
 	else if (dice < 68)

@@ -206,6 +206,8 @@ static inline CUdeviceptr moving_at(const struct moving_block *block, uint64_t p
 /* Bytes of `count` pieces from `first` on. */
 uint64_t moving_span(const struct moving_block *block, uint64_t first, uint64_t count);
 struct moving_block *moving_some(struct moving_worker *worker); /* NULL: there is none */
+/* Asks what the driver knows of an address of the block. That does not change while its memory moves. */
+void moving_ask(struct moving_worker *worker, const struct moving_block *block);
 void moving_make(struct moving_worker *worker);
 void moving_grow(struct moving_worker *worker, struct moving_block *block);
 /* Verifies it, and frees it while the kernels that verify may still run. */

@@ -138,6 +138,13 @@ static CUresult make(struct moving_worker *worker, struct moving_block *block, u
 
 void moving_make(struct moving_worker *worker)
 {
+	static const char *const made_by[] = {
+	    [MOVING_PLAIN] = "a new block by cuMemAlloc or cuMemAllocPitch",
+	    [MOVING_POOL] = "a new block by cuMemAddressReserve",
+	    [MOVING_ORDERED] = "a new block by cuMemAllocAsync or from a pool",
+	    [MOVING_MANAGED] = "a new block by cuMemAllocManaged",
+	    [MOVING_PLUGGED] = "a new block by spill_malloc, or its pool",
+	};
 	static const enum moving_kind kinds[] = {
 	    MOVING_PLAIN,   MOVING_PLAIN,   MOVING_PLAIN,   MOVING_PLAIN,   MOVING_PLAIN,   MOVING_POOL,
 	    MOVING_ORDERED, MOVING_ORDERED, MOVING_ORDERED, MOVING_ORDERED, MOVING_MANAGED, MOVING_PLUGGED};
@@ -154,7 +161,7 @@ void moving_make(struct moving_worker *worker)
 	moving_enter(worker, device);
 	CUresult result = make(worker, block, bytes);
 	moving_enter(worker, worker->device);
-	if (!moving_must(worker, "a new block", result)) {
+	if (!moving_must(worker, made_by[block->kind], result)) {
 		*block = (struct moving_block){0};
 		return;
 	}
@@ -166,6 +173,25 @@ void moving_make(struct moving_worker *worker)
 	worker->used += block->bytes;
 	block->content = calloc(moving_pieces(block), sizeof(*block->content));
 	moving_fill(worker, block, 0, moving_pieces(block));
+}
+
+void moving_ask(struct moving_worker *worker, const struct moving_block *block)
+{
+	CUpointer_attribute several[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+	                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+	CUdeviceptr at = block->address + moving_random(worker, block->bytes), base = 0;
+	int device = -1, type = 0, ordinal = -1;
+	void *values[] = {&type, &ordinal};
+	size_t bytes = 0;
+
+	if (!moving_must(worker, "cuPointerGetAttribute",
+	                 cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at)) ||
+	    !moving_must(worker, "cuPointerGetAttributes", cuPointerGetAttributes(2, several, values, at)) ||
+	    !moving_must(worker, "cuMemGetAddressRange", cuMemGetAddressRange_v2(&base, &bytes, at)))
+		return;
+	if (type != CU_MEMORYTYPE_DEVICE || device != block->device || ordinal != device ||
+	    at - base >= bytes)
+		moving_must(worker, "what is known of a block", CUDA_ERROR_UNKNOWN);
 }
 
 static void give_pool(struct moving_worker *worker, struct moving_block *block)
