@@ -129,6 +129,36 @@ static void good(int result)
 	as_the_vendor_says();
 }
 
+static void *unmap_and_release(void *handle)
+{
+	good(program_unmap(at, 4 * MIB));
+	assert_int_equal(program_release(*(uint64_t *)handle), 0);
+	return NULL;
+}
+
+/* Before the vendor answers, another thread unmaps and releases the memory. */
+static int retain_beside_its_end(uint64_t *again, uint64_t handle)
+{
+	pthread_t other;
+	assert_int_equal(pthread_create(&other, NULL, unmap_and_release, &handle), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	return fake_vendor_retain(again, at);
+}
+
+static int program_retain_beside_its_end(uint64_t *again, uint64_t handle)
+{
+	CALL(RETAIN, retain_beside_its_end(again, handle), .out = again, .ptr = at);
+}
+
+/* Memory that a call asks for stays known until the call is done, and ends with it. */
+TEST(memory_that_ends_while_it_is_retained)
+{
+	uint64_t handle = made(4 * MIB), again = 0;
+	good(program_map(at, 4 * MIB, handle));
+	assert_int_not_equal(program_retain_beside_its_end(&again, handle), 0);
+	nothing_is_held();
+}
+
 /* llama.cpp: create, map, release at once. */
 TEST(memory_lives_by_its_mapping)
 {
