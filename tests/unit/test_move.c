@@ -583,7 +583,9 @@ TEST(a_lost_chunk_is_found_again)
 	struct spill_move move = plan(of, 0);
 	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
 	fake_vendor_fail(6, 100); /* map, allow, copy, event, unmap; the map in its place and all after it */
+	uint64_t slept_ns = fake_clock.slept_ns;
 	assert_int_equal(move_all(&move, 1), 0);
+	assert_int_equal(fake_clock.slept_ns - slept_ns, (1 + 2 + 4 + 8 + 16) * 1000000ull);
 	assert_true(of->chunks[0].unmapped);
 	assert_true(notes > 0);
 	fake_vendor_fail(0, 0);
