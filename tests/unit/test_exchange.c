@@ -111,6 +111,14 @@ static bool change_sides(struct spill_chunked *of, const unsigned *chunks, unsig
 	return exchange.ns && added;
 }
 
+/* They leave, and their place is on the host now: bringing them is no return. */
+static void settle_on_host(struct spill_chunked *of, const unsigned *chunks, unsigned count)
+{
+	assert_true(change_sides(of, chunks, count, NULL));
+	for (unsigned i = 0; i < count; i++)
+		of->chunks[chunks[i]].displaced = false;
+}
+
 /* An allocation in chunks of that size, with content. */
 static struct spill_chunked *make(uint64_t bytes, uint64_t chunk)
 {
@@ -463,8 +471,7 @@ TEST(memory_of_its_size_is_waited_for)
 	struct spill_chunked *large = make(4 * CHUNK, CHUNK),
 	                     *small = make(8 * FAKE_SMALL_UNIT, FAKE_SMALL_UNIT);
 	struct part kept[8], both[4] = {{large, 2}, {large, 0}, {large, 3}, {large, 1}};
-	assert_true(change_sides(large, (unsigned[]){0, 1}, 2, NULL));
-	large->chunks[0].displaced = large->chunks[1].displaced = false;
+	settle_on_host(large, (unsigned[]){0, 1}, 2);
 	for (unsigned i = 0; i < 8; i++)
 		kept[i] = (struct part){small, i};
 	assert_int_equal(made_in_exchange(kept, 8, 2 * CHUNK), 0);
@@ -516,8 +523,7 @@ TEST(those_of_one_size_take_turns)
 {
 	struct spill_chunked *of = make(6 * CHUNK, CHUNK);
 	const struct part parts[] = {{of, 0}, {of, 1}, {of, 2}, {of, 3}, {of, 4}, {of, 5}};
-	assert_true(change_sides(of, (unsigned[]){3, 4, 5}, 3, NULL));
-	of->chunks[3].displaced = of->chunks[4].displaced = of->chunks[5].displaced = false;
+	settle_on_host(of, (unsigned[]){3, 4, 5}, 3);
 	fake_vendor.device_free = 0;
 	unsigned before = fake_vendor.copies;
 	assert_int_equal(made_in_exchange(parts, 6, 0), 0);
@@ -531,8 +537,7 @@ TEST(what_is_made_does_not_wait_for_all_that_leave)
 {
 	struct spill_chunked *large = make(3 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
 	const struct part parts[] = {{large, 0}, {large, 1}, {large, 2}, {middle, 0}, {middle, 1}};
-	assert_true(change_sides(middle, (unsigned[]){0, 1}, 2, NULL));
-	middle->chunks[0].displaced = middle->chunks[1].displaced = false;
+	settle_on_host(middle, (unsigned[]){0, 1}, 2);
 	fake_vendor.device_free = 0;
 	unsigned before = fake_vendor.copies;
 	assert_int_equal(made_in_exchange(parts, 5, 0), 2);
@@ -547,8 +552,7 @@ TEST(one_is_made_of_the_memory_of_several)
 	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(3 * CHUNK, CHUNK / 2);
 	const struct part parts[] = {{middle, 0}, {middle, 1}, {middle, 2}, {middle, 3},
 	                             {middle, 4}, {middle, 5}, {large, 0},  {large, 1}};
-	assert_true(change_sides(large, (unsigned[]){0, 1}, 2, NULL));
-	large->chunks[0].displaced = large->chunks[1].displaced = false;
+	settle_on_host(large, (unsigned[]){0, 1}, 2);
 	fake_vendor.device_free = 0;
 	unsigned before = fake_vendor.copies;
 	assert_int_equal(made_in_exchange(parts, 8, 0), 2);
@@ -563,8 +567,7 @@ TEST(what_waits_for_its_size_lets_another_leave)
 {
 	struct spill_chunked *large = make(2 * CHUNK, CHUNK), *middle = make(CHUNK, CHUNK / 2);
 	const struct part parts[] = {{large, 0}, {large, 1}, {middle, 0}, {middle, 1}};
-	assert_true(change_sides(middle, (unsigned[]){0}, 1, NULL));
-	middle->chunks[0].displaced = false;
+	settle_on_host(middle, (unsigned[]){0}, 1);
 	fake_vendor.device_free = CHUNK;
 	unsigned before = fake_vendor.copies;
 	assert_int_equal(made_in_exchange(parts, 4, 0), 0);
@@ -602,8 +605,7 @@ TEST(what_had_to_be_made_is_forgotten_with_time)
 	                     *small = make(20 * FAKE_SMALL_UNIT, FAKE_SMALL_UNIT);
 	const struct part come = {middle, 0}, first = {large, 0}, last = {large, 1};
 	const uint64_t keep = CHUNK + CHUNK / 8;
-	assert_true(change_sides(middle, (unsigned[]){0}, 1, NULL));
-	middle->chunks[0].displaced = false;
+	settle_on_host(middle, (unsigned[]){0}, 1);
 	assert_int_equal(made_in_exchange(&come, 1, keep), 1);
 	assert_int_equal(made_in_exchange(&first, 1, keep), 0);
 	assert_int_equal(spill_exchange_kept(), 0);
