@@ -39,11 +39,14 @@ static void end_range(struct spill_access_range *range, uint64_t end)
 		range->units = (uint32_t)((end - 1) >> SPILL_CHUNK_MAP_UNIT_SHIFT) - range->first + 1;
 }
 
-/* Notes a buffer in [va, end). NULL: the list is full. */
-static struct spill_access_range *note_range(struct scan *scan, uint64_t va, uint64_t end)
+/*
+ * Notes a parameter's buffer in [va, end). NULL: the list is full, or it is a graph, which names the same memory
+ * in many nodes, so that its chunks count.
+ */
+static struct spill_access_range *note_buffer(struct scan *scan, uint64_t va, uint64_t end)
 {
 	struct spill_launch_access *use = &scan->use;
-	if (use->range_count == SPILL_LAUNCH_ACCESS_RANGES)
+	if (use->graph || use->range_count == SPILL_LAUNCH_ACCESS_RANGES)
 		return NULL;
 	struct spill_access_range *range = &use->ranges[use->range_count++];
 	range->first = (uint32_t)(va >> SPILL_CHUNK_MAP_UNIT_SHIFT);
@@ -51,12 +54,7 @@ static struct spill_access_range *note_range(struct scan *scan, uint64_t va, uin
 	return range;
 }
 
-/* The same for a parameter. A graph names the same memory in many nodes, so its chunks count. */
-static struct spill_access_range *note_buffer(struct scan *scan, uint64_t va, uint64_t end)
-{
-	return scan->use.graph ? NULL : note_range(scan, va, end);
-}
-
+/* Notes a chunk of a graph. */
 static void note_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
 {
 	struct spill_launch_access *use = &scan->use;

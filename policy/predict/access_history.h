@@ -94,9 +94,8 @@ static inline const struct spill_access *spill_access_at(const struct spill_acce
 static inline uint32_t spill_access_place(const struct spill_access_history *history, uint64_t number)
 {
 	const struct spill_access *use = spill_access_at(history, number);
-	uint32_t place = use->first;
-
 	uint64_t period = history->count - history->next;
+	uint32_t place = use->first;
 
 	if (!spill_buffer_moves_get(&history->moves, &place, number, period) && use->drifts &&
 	    spill_is_same_period(use->period, period))

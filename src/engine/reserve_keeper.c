@@ -112,10 +112,7 @@ static bool find_risk(const struct spill_backend *backend, int device)
 	if (!backend->loses_code || !spill_reserve_size(device) || spill_process_observes() ||
 	    can_refill(backend, device))
 		return false;
-	if (spill_device_memory(backend, device, &free, &total) || total < SPILL_RESERVE_DEVICE)
-		return false;
-	grow_alone(device);
-	return true;
+	return !spill_device_memory(backend, device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
 }
 
 bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns)
@@ -125,7 +122,10 @@ bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, u
 		return false;
 	/* A thread that sees the new time sees the answer that goes with it. */
 	if (now_ns >= atomic_load_explicit(&keeper->at_risk_ns, memory_order_acquire)) {
-		atomic_store_explicit(&keeper->at_risk, find_risk(backend, device), memory_order_relaxed);
+		bool risk = find_risk(backend, device);
+		if (risk)
+			grow_alone(device);
+		atomic_store_explicit(&keeper->at_risk, risk, memory_order_relaxed);
 		atomic_store_explicit(&keeper->at_risk_ns, now_ns + LOOK_NS, memory_order_release);
 	}
 	return atomic_load_explicit(&keeper->at_risk, memory_order_relaxed);

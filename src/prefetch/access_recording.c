@@ -162,21 +162,19 @@ static struct spill_chunk_map_entry chunk_of(uint32_t key)
 	return known ? entry : (struct spill_chunk_map_entry){0};
 }
 
+static void add_units(uint32_t first, uint32_t units)
+{
+	add_hex(first);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, units);
+}
+
 static void add_chunk(uint32_t key)
 {
 	struct spill_chunk_map_entry entry = chunk_of(key);
-	add_hex(key);
-	spill_text_add(&text, ":");
-	spill_text_number(&text, entry.count);
+	add_units(key, entry.count);
 	if (entry.on_host)
 		spill_text_add(&text, "h");
-}
-
-static void add_range(const struct spill_access_range *range)
-{
-	add_hex(range->first);
-	spill_text_add(&text, ":");
-	spill_text_number(&text, range->units);
 }
 
 /* MiB on the host now: chunks may have moved for this launch. */
@@ -208,7 +206,7 @@ uint64_t spill_access_recording_launch(const struct spill_launch_access *access,
 		add_chunk(access->keys[i]);
 	spill_text_add(&text, " |");
 	for (unsigned i = 0; i < access->range_count; i++)
-		add_range(&access->ranges[i]);
+		add_units(access->ranges[i].first, access->ranges[i].units);
 	end_line();
 	return number;
 }
