@@ -142,7 +142,7 @@ static void want_sizes_ahead(const struct spill_backend *backend, int device)
 	uint64_t sizes[NEXT_SIZES];
 	unsigned count, known = 0;
 	struct spill_victim *list = spill_victim_list(device, false, 0, &count);
-	for (unsigned i = 0; i < count && known < NEXT_SIZES; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		const struct spill_chunked *victim = list[i].data;
 		for (unsigned index = victim->count; index-- && known < NEXT_SIZES;)
 			if (!victim->chunks[index].on_host)

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "account.h"
@@ -45,6 +46,18 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 {
 	assert_true(spill_gate_prepare());
 	return SPILL_PROBE_WORKS;
+}
+
+/* In place of host_ahead.c: these tests make what its thread would make. */
+static unsigned wakes;
+
+void spill_host_ahead_wake(void)
+{
+	wakes++;
+}
+
+void spill_host_ahead_fork_child(void)
+{
 }
 
 static struct spill_demotion demotion_for(uint64_t bytes)
@@ -346,6 +359,106 @@ TEST(what_exchanges_keep_is_the_only_room_without_moves)
 		assert_int_equal(demotion.freed, 0);
 		assert_string_equal(demotion.error, "movable memory is off");
 	}
+}
+
+/* From now on, and nothing is there: so many bytes. */
+static void want_ahead(uint64_t bytes)
+{
+	policy.host_ahead = (struct spill_amount){SPILL_AMOUNT_BYTES, bytes};
+	spill_host_chunks_drop(&fake_vendor_backend);
+	fake_clock.ns += 1000 * MS; /* then host memory is short no longer */
+	wakes = 0;
+}
+
+static unsigned made_ahead(void)
+{
+	unsigned count = 0;
+	while (spill_host_chunks_make())
+		count++;
+	return count;
+}
+
+/* Is host memory of that size there? Takes it. */
+static bool is_there(uint64_t bytes)
+{
+	struct spill_host_chunk chunk;
+	unsigned calls = fake_vendor.calls;
+	assert_null(spill_host_chunk_get(&fake_vendor_backend, 0, bytes, &chunk));
+	bool there = fake_vendor.calls == calls;
+	spill_host_chunk_put(&fake_vendor_backend, 0, &chunk, false);
+	return there;
+}
+
+/* Each demotion names the chunks that leave next. */
+TEST(host_memory_is_made_ahead_for_what_leaves_next)
+{
+	struct spill_demotion demotion = demotion_for(CHUNK);
+	fake_vendor.device_free = CHUNK + FAKE_SMALL_UNIT;
+	struct spill_chunked *later = make(&spill_place_movable, CHUNK + FAKE_SMALL_UNIT);
+	want_ahead(AWAY * CHUNK);
+	assert_true(spill_demote(&demotion)); /* of the older one. Three of its chunks are left */
+	assert_int_equal(wakes, 1);
+	assert_int_equal(made_ahead(), AWAY);
+	for (unsigned i = 1; i < AWAY; i++)
+		assert_true(is_there(CHUNK));
+	assert_true(is_there(FAKE_SMALL_UNIT)); /* the later one's last */
+	assert_false(is_there(CHUNK));
+	release(later);
+}
+
+/* A demotion in vain changes nothing of that, nor does one without memory for a list. */
+TEST(what_is_made_ahead_stays_as_it_was_named)
+{
+	struct spill_demotion large = demotion_for((CHUNKS - AWAY) * CHUNK + 1);
+	want_ahead(AWAY * CHUNK);
+	assert_false(spill_demote(&large));
+	assert_int_equal(wakes, 0);
+	spill_demote_foresee(&fake_vendor_backend, 0);
+	fake_libc_fail(FAKE_calloc, 1, 1, ENOMEM);
+	spill_demote_foresee(&fake_vendor_backend, 0);
+	fake_libc_reset();
+	assert_int_equal(made_ahead(), AWAY);
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
+}
+
+/* An allocation can have more of them than are named. */
+TEST(so_many_chunks_are_made_ahead)
+{
+	fake_vendor.device_free = 70 * FAKE_SMALL_UNIT;
+	policy.movable_chunk.value = FAKE_SMALL_UNIT;
+	struct spill_chunked *later = make(&spill_place_movable, 70 * FAKE_SMALL_UNIT);
+	policy.movable_chunk.value = CHUNK;
+	want_ahead(1000 * CHUNK);
+	spill_demote_foresee(&fake_vendor_backend, 0);
+	assert_int_equal(wakes, 1);
+	assert_int_equal(made_ahead(), 64);
+	release(later);
+}
+
+static void *foresee(void *unused)
+{
+	spill_demote_foresee(&fake_vendor_backend, 0);
+	return NULL;
+}
+
+/* While another thread moves, it names them itself. Without the option no list of allocations is made. */
+TEST(a_look_ahead_waits_for_nothing)
+{
+	struct spill_demotion demotion = demotion_for(CHUNK);
+	pthread_t thread;
+	want_ahead(CHUNK);
+	spill_mover_lock();
+	pthread_create(&thread, NULL, foresee, NULL);
+	pthread_join(thread, NULL);
+	spill_mover_unlock();
+	assert_int_equal(wakes, 0);
+	foresee(NULL);
+	assert_int_equal(wakes, 1);
+	assert_true(spill_demote(&demotion)); /* the mover is free */
+	policy.host_ahead.value = 0;
+	unsigned lists = fake_libc[FAKE_calloc].calls;
+	foresee(NULL);
+	assert_int_equal(fake_libc[FAKE_calloc].calls, lists);
 }
 
 /* Chunks that came back and leave at once came too soon: the quiet time is twice as long. */
