@@ -259,7 +259,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	spill_ipc_context_ended(context_end);
 	spill_deferred_context_ended(context_end);
 	spill_ordered_context_ended(context_end);
-	if (backend->pools && backend->pools->outlive_contexts && !spill_capture_any())
+	if (!spill_capture_any())
 		spill_ordered_give_back(backend);
 	spill_shared_chunks_context_ended(context_end);
 	if (!backend->pools || !backend->pools->outlive_contexts)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "account.h"
+#include "captures.h"
 #include "contexts.h"
 #include "deferred.h"
 #include "ended.h"
@@ -493,6 +494,26 @@ TEST(a_pool_keeps_what_it_was_told_to_keep)
 	spill_ordered_give_back(&backend);
 	assert_int_equal(spill_account_device_held(0), 0);
 	spill_ordered_keep(ended, 0);
+}
+
+/* Its work has ended with it, whatever marks say. Nothing is given back while another stream captures. */
+TEST(a_context_that_ends_leaves_unused_segments_to_the_device)
+{
+	for (unsigned captures = 0; captures < 2; captures++) {
+		struct spill_request request = {.op = SPILL_OP_CONTEXT_DESTROY, .context = &context};
+		uint64_t ptr;
+		assert_int_equal(allocate(&ptr, LARGE), 0);
+		release(ptr);
+		fake_vendor.stuck = true;
+		set_capturing(captures);
+		while (spill_request_next(&request))
+			;
+		set_capturing(false);
+		fake_vendor.stuck = false;
+		assert_int_equal(spill_ordered_any(NULL), captures);
+		assert_int_equal(spill_account_device_held(0) != 0, captures);
+		spill_contexts_made(&backend, 0, &context);
+	}
 }
 
 /* -- segments on the host -------------------------------------------------------------------------- */
