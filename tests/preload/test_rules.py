@@ -198,6 +198,13 @@ class Cap(RulesCase):
                 self.assertIn("where a ddddhhhh\n", done.stdout)
                 self.assertTrue([r for r in self.records() if r["kind"] == "move" and r["what"] == "promote"])
 
+    def test_what_is_above_of_the_program_s_own_physical_memory_stays_on_host(self):
+        done = self.good(self.ruled("[rule mine]\nsize = 16MiB\ncap = 8MiB\nover = split",
+                                    "create:a:16m map:a fill:a create:b:40m map:b fill:b create:c:30m map:c fill:c release:c unmap:c back:b "
+                                    "side:a side:b verify:a verify:b", "vmm", SPILL_MOVABLE_ENABLE="on", SPILL_MOVABLE_CHUNK="2MiB"))
+        self.assertIn("side a ddddhhhh\n", done.stdout)
+        self.assertIn(f"side b {'d' * 20}\n", done.stdout)
+
     def test_nothing_is_trimmed_or_moved_for_it(self):
         self.ruled(self.RULE, "retain:0 alloc:b:20m alloc:a:4m:3", SPILL_MOVABLE_ENABLE="on", SPILL_OOM_CHAIN="trim,demote")
         self.assertEqual((self.oom()["rule"], self.oom()["refused_by"]), ("mine", "rule.cap"))

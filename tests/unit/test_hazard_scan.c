@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fake_libc.h"
+#include "fake_objects.h"
 #include "hazards.h"
 #include "movable.h"
 
@@ -202,6 +203,22 @@ TEST(a_library_that_comes_later)
 	assert_null(spill_hazard_scan_mapped());
 	spill_hazard_scan_reset();
 	assert_null(spill_hazard_scan_mapped());
+}
+
+/* An exchange asks, and there can be hundreds of them. So they are looked at again only after a load. */
+TEST(loaded_objects_are_looked_at_once)
+{
+	spill_hazard_scan_reset();
+	USE_FAKE_OBJECTS({0, 1, ""}, {1, 1, "libnvoptix.so.1"}); /* the first of hazards.def */
+	assert_non_null(spill_hazard_scan_mapped());
+	unsigned looks = fake_object_looks;
+	assert_non_null(spill_hazard_scan_mapped());
+	assert_int_equal(fake_object_looks, looks + 1); /* for the count of loads, at the first of them */
+	USE_FAKE_OBJECTS({0, 1, ""});
+	assert_null(spill_hazard_scan_mapped());
+	assert_int_equal(fake_object_looks, looks);
+	fake_libc_reset();
+	spill_hazard_scan_reset();
 }
 
 static int begin(void **state)
