@@ -346,9 +346,9 @@ static int compare_for_report(const void *left, const void *right)
 	bool a_leaves = spill_move_leaves(a), b_leaves = spill_move_leaves(b);
 	if (a_leaves != b_leaves)
 		return a_leaves ? -1 : 1;
-	if (a->chunked != b->chunked)
-		return (uintptr_t)a->chunked < (uintptr_t)b->chunked ? -1 : 1;
-	return (a->index > b->index) - (a->index < b->index);
+	if (a->chunked == b->chunked)
+		return 0;
+	return (uintptr_t)a->chunked < (uintptr_t)b->chunked ? -1 : 1;
 }
 
 static void report_exchange(const struct spill_move_batch *batch, struct spill_move_reason why)

@@ -120,10 +120,10 @@ static void settle_on_host(struct spill_chunked *of, const unsigned *chunks, uns
 }
 
 /* An allocation in chunks of that size, with content. */
-static struct spill_chunked *make(uint64_t bytes, uint64_t chunk)
+static struct spill_chunked *make_on(int device, uint64_t bytes, uint64_t chunk)
 {
 	const char *error = NULL;
-	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, 0,
+	struct spill_place_request want = {&fake_vendor_backend, &policy, device, &context, bytes, 0,
 	                                   SPILL_UNLIMITED};
 	policy.movable_chunk.value = chunk;
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
@@ -136,11 +136,16 @@ static struct spill_chunked *make(uint64_t bytes, uint64_t chunk)
 	assert_true(spill_ledger_add(&entry));
 	made->seq = entry.seq;
 	for (unsigned i = 0; i < made->count; i++) {
-		unsigned char *data = fake_vendor_bytes(spill_chunked_address(made, i), 0);
+		unsigned char *data = fake_vendor_bytes(spill_chunked_address(made, i), device);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
 			data[at] = pattern(i, at);
 	}
 	return made;
+}
+
+static struct spill_chunked *make(uint64_t bytes, uint64_t chunk)
+{
+	return make_on(0, bytes, chunk);
 }
 
 /* The last chunk is a granule. Then as much of the device as it holds is all there is. */
@@ -377,6 +382,9 @@ TEST(what_is_kept_is_used_or_given_back)
 	assert_int_equal(spill_exchange_kept(), CHUNK);
 	spill_exchange_forget(&fake_vendor_backend, 0);
 	assert_int_equal(spill_exchange_kept(), 0);
+	unsigned taken = locks_taken();
+	spill_exchange_forget(&fake_vendor_backend, 0);
+	assert_int_equal(locks_taken(), taken);
 	on_host(of);
 	end(of);
 }
@@ -411,38 +419,83 @@ static void end_beside(struct spill_chunked *of)
 	spill_placement_release(&of->base, false);
 }
 
-/* As if the demotions were over before the first promotion: an allocation's line tells what it holds behind it. */
+/*
+ * As if the demotions were over before the first promotion: an allocation's line tells what it holds behind it. Each
+ * allocation has one line for each way, with the time of the whole exchange and what the device had at its begin.
+ */
 TEST(the_log_tells_each_way_for_itself)
 {
-	struct spill_chunked *of = make(3 * CHUNK, CHUNK), *beside = make(2 * CHUNK, CHUNK);
+	const unsigned all_of[] = {0, 1, 2}, all_beside[] = {0, 1, 2, 3};
+	struct spill_chunked *of = make(4 * CHUNK, CHUNK), *beside = make(4 * CHUNK, CHUNK);
 	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0};
 	uint64_t host[3], device[3];
 	unsigned count = 0;
-	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
-	assert_true(change_sides(beside, (unsigned[]){0, 1}, 2, NULL));
+	assert_true(change_sides(of, all_of, 3, NULL));
+	assert_true(change_sides(beside, all_beside, 4, NULL));
 	unsigned before = read_lines(in_folder("log")).count;
+	spill_clock_use(NULL);
+	uint64_t begin_us = spill_log_now_us();
 	spill_mover_lock();
-	assert_true(spill_exchange_add(&exchange, of, 0) && spill_exchange_add(&exchange, of, 1) &&
-	            spill_exchange_add(&exchange, of, 2) && spill_exchange_add(&exchange, beside, 0) &&
-	            spill_exchange_add(&exchange, beside, 1));
-	assert_int_equal(exchange.comes.bytes, 3 * CHUNK);
-	assert_int_equal(exchange.goes.bytes, 2 * CHUNK);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(spill_exchange_add(&exchange, of, i) && spill_exchange_add(&exchange, beside, i));
+	assert_int_equal(exchange.comes.bytes, 7 * CHUNK);
+	assert_int_equal(exchange.goes.bytes, CHUNK);
 	spill_exchange_carry_out(&exchange, UINT64_MAX);
 	spill_mover_unlock();
 	struct lines lines = read_lines(in_folder("log"));
-	for (unsigned i = before; i < lines.count && count < 3; i++)
+	for (unsigned i = before; i < lines.count; i++)
 		if (!strcmp(text_of(lines.at[i], "kind"), "move")) {
+			assert_true(count < 3);
+			uint64_t t_us =
+			    (uint64_t)(cJSON_GetNumberValue(cJSON_GetObjectItem(lines.at[i], "t")) * 1e6 +
+			               0.5);
+			assert_in_range(t_us - number_of(lines.at[i], "us"), begin_us, t_us);
+			assert_true(t_us <= spill_log_now_us());
+			assert_int_equal(number_of(cJSON_GetObjectItem(lines.at[i], "seen"), "ours"), CHUNK);
 			host[count] = number_of(lines.at[i], "host_bytes");
 			device[count++] = number_of(lines.at[i], "device_bytes");
 		}
 	assert_int_equal(count, 3);
-	assert_true(host[0] == 3 * CHUNK && device[0] == 0);
-	for (unsigned i = 1; i < 3; i++)
-		assert_true(host[i] + device[i] == 3 * CHUNK ? host[i] == 2 * CHUNK : device[i] == 2 * CHUNK);
+	assert_true(host[0] == 4 * CHUNK && device[0] == 0);
+	assert_int_equal(host[1] + host[2], CHUNK);
+	assert_int_equal(device[1] + device[2], 7 * CHUNK);
 	end_beside(beside);
 	on_host(of);
 	end(of);
 	reported();
+}
+
+/* Another device or vendor must not use it, and the end of another device's last context does not give it back. */
+TEST(what_is_kept_is_one_devices)
+{
+	const struct spill_backend other = fake_vendor_backend;
+	struct spill_chunked *of = make(CHUNK, CHUNK), *beside = make_on(1, 2 * CHUNK, CHUNK);
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 1, .keep = CHUNK};
+	assert_int_equal(made_in_exchange(&(struct part){of, 0}, 1, CHUNK), 0);
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	assert_int_equal(spill_account_device_held(0), CHUNK);
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, beside, 0));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(spill_account_device_held(1), 2 * CHUNK);
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	spill_exchange_forget(&fake_vendor_backend, 0);
+	spill_exchange_forget(&other, 1);
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	exchange = (struct spill_exchange){.backend = &other, .device = 1, .keep = 2 * CHUNK};
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, beside, 1));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	spill_exchange_forget(&other, 1);
+	assert_int_equal(spill_exchange_kept(), 0);
+	assert_int_equal(spill_account_device_held(1), 0);
+	spill_host_chunks_drop(&other);
+	end_beside(beside);
+	end(of);
 }
 
 /* That of the memory, or any of the device if that one has ended. */
