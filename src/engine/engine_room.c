@@ -145,7 +145,7 @@ static void record_context(const struct spill_request *request, const struct spi
 static bool step_room_call(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
-	int device;
+	int device = SPILL_CURRENT_DEVICE;
 	if (request->step++ == 0)
 		return begin_room_call(request, backend);
 	if (!backend)
