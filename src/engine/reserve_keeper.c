@@ -222,10 +222,10 @@ static bool leaves_enough(const struct spill_backend *backend, int device, const
 		return true;
 	uint64_t part = part_to_leave(backend, device, kept),
 	         bytes = spill_max(taking->bytes, SPILL_RESERVE_BLOCK);
-	if (part <= free && bytes <= free - part)
+	if (bytes <= spill_minus(free, part))
 		return true;
 	return demote_for(backend, device, bytes, api, caller) &&
-	       (!find_free(backend, device, &free, &kept) || (part <= free && bytes <= free - part));
+	       (!find_free(backend, device, &free, &kept) || bytes <= spill_minus(free, part));
 }
 
 bool spill_reserve_allows(const struct spill_backend *backend, int device, const struct spill_taking *taking,

@@ -408,6 +408,66 @@ TEST(the_reserve_is_filled_before_the_call)
 	assert_int_equal(away(), 2);
 }
 
+/* By unused memory, and only for the rest by chunks. */
+TEST(unused_memory_fills_the_reserve_first)
+{
+	for (unsigned more = 0; more < 2; more++) {
+		leave_unused();
+		keep_reserve((1 + more) * CHUNK);
+		assert_int_equal(call(SPILL_OP_ROOM, 0, 0), 0);
+		assert_int_equal(fake_vendor.device_free, (1 + more) * CHUNK);
+		assert_int_equal(away(), more);
+		fake_vendor.device_free = 0;
+		fake_clock.ns += 100000000;
+	}
+}
+
+/* Between calls, by the gates. It tells them whether there is something to look after. */
+TEST(maintenance_fills_the_reserve)
+{
+	spill_chunked_delist(chunked);
+	assert_false(spill_reserve_maintain());
+	spill_chunked_enlist(chunked);
+	keep_reserve(2 * CHUNK);
+	assert_true(spill_reserve_maintain());
+	assert_int_equal(away(), 2);
+}
+
+/* Beside a reserve of so many chunks. Returns the chunks that leave for it, or CHUNKS + 1: it is refused. */
+static unsigned leave_for(unsigned chunks, unsigned reserve, unsigned free)
+{
+	const struct spill_taking taking = {chunks * CHUNK, 0};
+	keep_reserve(reserve * CHUNK);
+	fake_vendor.device_free = free * CHUNK;
+	bool allowed = spill_reserve_allows(&backend, 0, &taking, "room", NULL);
+	if (allowed)
+		spill_reserve_answered(0, chunks * CHUNK);
+	unsigned left = away();
+	teardown(NULL);
+	setup(NULL);
+	return allowed ? left : CHUNKS + 1 + left;
+}
+
+/* Half of the reserve is enough as long as twice as much as it can move, because it is filled up later. */
+TEST(chunks_leave_for_a_request_beside_the_reserve)
+{
+	assert_int_equal(leave_for(3, CHUNKS / 2, 3 + CHUNKS / 4), 0);
+	assert_int_equal(leave_for(3, CHUNKS / 2, 2 + CHUNKS / 4), CHUNKS / 2 + 3 - (2 + CHUNKS / 4));
+	assert_int_equal(leave_for(3, CHUNKS / 2 + 1, 3 + CHUNKS / 2 + 1), 0);
+	assert_int_equal(leave_for(3, CHUNKS / 2 + 1, 3), CHUNKS / 2 + 1);
+	/* For the request and all of the reserve, or not at all. */
+	assert_int_equal(leave_for(CHUNKS - 4, 5, 1), CHUNKS);
+	assert_int_equal(leave_for(CHUNKS - 3, 5, 1), CHUNKS + 1);
+}
+
+/* As far as chunks can leave. */
+TEST(a_part_of_the_reserve_is_filled)
+{
+	keep_reserve((CHUNKS + 4) * CHUNK);
+	call(SPILL_OP_ROOM, 0, 0);
+	assert_int_equal(away(), CHUNKS);
+}
+
 /* Code that takes more than the reserve has makes it grow. A context takes much once, so it does not. */
 TEST(a_call_that_takes_more_than_the_reserve_makes_it_grow)
 {

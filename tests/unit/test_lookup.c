@@ -6,8 +6,10 @@
 #define SETUP setup
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abi/cuda.h"
 #include "graph_hints.h"
@@ -21,6 +23,8 @@ static char exported[SPILL_HOOKS], answered[SPILL_HOOKS]; /* their addresses are
 static bool has_newer, has_older;                         /* forms of the resolver */
 static unsigned newer_calls, older_calls, notes;
 static char noted[32];
+static void *in_driver;   /* not NULL: what the driver exports, whatever the row */
+static void *in_resolver; /* what its resolver gives */
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
 
@@ -59,7 +63,7 @@ void *spill_real(const struct spill_row *row, const void *caller)
 		return has_newer ? (void *)newer : NULL;
 	if (row == &spill_rows[SPILL_HOOK_cuGetProcAddress])
 		return has_older ? (void *)older : NULL;
-	return &exported[spill_row_index(row)];
+	return in_driver ? in_driver : &exported[spill_row_index(row)];
 }
 
 static void *remembered;
@@ -71,7 +75,7 @@ void spill_real_remember(const struct spill_row *row, const void *caller, void *
 
 void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 {
-	return NULL;
+	return in_resolver;
 }
 
 void *spill_real_beside(const void *address, const char *symbol)
@@ -111,6 +115,7 @@ static int setup(void **state)
 {
 	has_newer = has_older = true;
 	newer_calls = older_calls = notes = 0;
+	in_driver = in_resolver = remembered = NULL;
 	return 0;
 }
 
@@ -204,4 +209,88 @@ TEST(hips_functions_are_the_exported_ones)
 	}
 	assert_true(count > 20);
 	assert_int_equal(newer_calls + older_calls, 0);
+}
+
+/* -- by symbol ---------------------------------------------------------------------------------------------- */
+
+TEST(a_stub_is_known_by_its_row)
+{
+	const struct spill_row *row = &spill_rows[SPILL_HOOK_cuMemAlloc_v2];
+	for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+		assert_true(spill_row_has_stub(row, spill_stub(SPILL_HOOK_cuMemAlloc_v2, way)));
+		assert_false(spill_row_has_stub(row, spill_stub(SPILL_HOOK_cuMemAlloc_v2 - 1, way)));
+		assert_false(spill_row_has_stub(row, spill_stub(SPILL_HOOK_cuMemAlloc_v2 + 1, way)));
+	}
+}
+
+/* lookup_driver.c, beside this program. Also found by the search order. */
+static void *library(void)
+{
+	static void *library;
+	char path[4200];
+	ssize_t length = readlink("/proc/self/exe", path, 4096);
+	assert_true(length > 0);
+	path[length] = '\0';
+	strcpy(strrchr(path, '/') + 1, "lookup_driver.so");
+	if (!library)
+		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	assert_non_null(library);
+	return library;
+}
+
+static void *found(void *handle, const char *name)
+{
+	spill_thread.depth = 1; /* the library does not start in a call of its own */
+	void *stub = spill_dlsym_find(handle, name, &has_newer);
+	spill_thread.depth = 0;
+	return stub;
+}
+
+/* NULL: dlsym itself is to answer. */
+TEST(a_function_of_the_driver_gets_the_stub)
+{
+	void *stub = spill_stub(SPILL_HOOK_cuMemAlloc_v2, SPILL_WAY_DLSYM);
+	in_driver = dlsym(library(), "cuMemAlloc_v2");
+	assert_non_null(in_driver);
+	assert_ptr_equal(found(library(), "cuMemAlloc_v2"), stub);
+	assert_ptr_equal(remembered, in_driver);
+	/* A driver before its resolver is known, and one that exports another function than it resolves. */
+	remembered = NULL;
+	in_resolver = in_driver;
+	in_driver = &exported;
+	assert_ptr_equal(found(library(), "cuMemAlloc_v2"), stub);
+	assert_ptr_equal(remembered, in_resolver);
+	assert_int_equal(notes, 0);
+}
+
+/* Of vendors that a program may have several of, each library's is served. */
+TEST(functions_of_other_vendors_get_stubs)
+{
+	assert_ptr_equal(found(library(), "hipMalloc"), spill_stub(SPILL_HOOK_hipMalloc, SPILL_WAY_DLSYM));
+	assert_ptr_equal(remembered, dlsym(library(), "hipMalloc"));
+	assert_ptr_equal(found(library(), "nvmlDeviceGetMemoryInfo"),
+	                 spill_stub(SPILL_HOOK_nvmlDeviceGetMemoryInfo, SPILL_WAY_DLSYM));
+	assert_int_equal(notes, 0);
+}
+
+TEST(what_another_library_defines_is_not_the_drivers)
+{
+	in_driver = in_resolver = &exported;
+	assert_null(found(library(), "cuMemAlloc_v2"));
+	assert_null(remembered);
+	assert_int_equal(notes, 1);
+	assert_string_equal(noted, "foreign-driver");
+}
+
+TEST(names_that_dlsym_answers_itself)
+{
+	in_driver = dlsym(library(), "cuMemAlloc_v2");
+	assert_null(found(library(), "cuMemFree_v2")); /* the library has none */
+	assert_null(found(RTLD_DEFAULT, "cuMemAlloc_v2"));
+	assert_null(found(RTLD_NEXT, "cuMemAlloc_v2"));
+	assert_null(found(library(), "cuTomorrow")); /* no row */
+	assert_null(found(library(), "malloc"));
+	assert_null(found(library(), NULL));
+	assert_null(remembered);
+	assert_int_equal(notes, 0);
 }

@@ -23,6 +23,7 @@
 static struct spill_policy policy;
 static struct spill_backend vendor;
 static uint64_t total_bytes, free_bytes[2], pool_bytes; /* what a pool does not use */
+static int memory_result;                               /* of the question for these */
 static unsigned looks, notes, trims;
 static char noted[256]; /* the last */
 
@@ -43,7 +44,7 @@ static int memory(int device, uint64_t *free, uint64_t *total)
 	looks++;
 	*free = free_bytes[device];
 	*total = total_bytes;
-	return 0;
+	return memory_result;
 }
 
 /* The pool's memory is not charged, so its use is of no matter. */
@@ -88,6 +89,7 @@ static int setup(void **state)
 	total_bytes = 16 * GIB;
 	free_bytes[0] = free_bytes[1] = GIB;
 	pool_bytes = 0;
+	memory_result = 0;
 	looks = notes = trims = 0;
 	spill_reserve_pieces_reset();
 	spill_reserve_keeper_reset();
@@ -255,7 +257,21 @@ TEST(the_driver_refuses_itself)
 	pool_bytes = 100 * MIB;
 	free_bytes[0] = 10 * MIB;
 	assert_true(asks(0, 20 * MIB));
+	spill_reserve_answered(0, 20 * MIB);
 	assert_true(asks(0, UINT64_MAX));
+}
+
+/* Then the reserve is what is short, whether or not pools had to give back before. */
+TEST(the_driver_has_just_enough)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 20 * MIB;
+	assert_false(asks(0, 20 * MIB));
+	assert_int_equal(trims, 0);
+	free_bytes[0] = 10 * MIB;
+	pool_bytes = 10 * MIB;
+	assert_false(asks(0, 20 * MIB));
+	assert_int_equal(trims, 1);
 }
 
 /* Free memory is told as 0 without a context. */
@@ -264,6 +280,43 @@ TEST(what_is_not_known_is_the_driver_s)
 	spill_reserve_begin(0);
 	free_bytes[0] = 0;
 	assert_true(asks(0, 20 * MIB));
+	spill_reserve_answered(0, 20 * MIB);
+	assert_int_equal(trims, 0);
+	free_bytes[0] = 10 * MIB;
+	for (unsigned fails = 0; fails < 2; fails++) {
+		memory_result = (int)fails;
+		total_bytes = fails ? 16 * GIB : 0;
+		assert_true(asks(0, 5 * MIB));
+		spill_reserve_answered(0, 5 * MIB);
+		assert_false(spill_reserve_is_short(&vendor, 0, 1));
+	}
+}
+
+/* A look says what may be given out without another one, to the byte. */
+TEST(all_that_a_look_left_is_given_out)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 64 * MIB + SPILL_RESERVE_BLOCK + 10 * MIB;
+	assert_true(asks(0, 4 * MIB));
+	assert_false(spill_reserve_allows_at_once(0, 6 * MIB + 1, fake_clock.ns));
+	assert_true(spill_reserve_allows_at_once(0, 6 * MIB, fake_clock.ns));
+	assert_false(spill_reserve_allows_at_once(0, 1, fake_clock.ns));
+	spill_reserve_answered(0, 10 * MIB);
+}
+
+/* Each pause is over when its time has passed. */
+TEST(a_pause_ends_with_its_time)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 10 * MIB;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 2); /* in vain */
+	fake_clock.ns += SPILL_RESERVE_VAIN_MS * MS - 1;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 2);
+	fake_clock.ns++;
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
+	assert_int_equal(looks, 4);
 }
 
 TEST(no_more_than_an_eighth_is_kept)
@@ -609,6 +662,22 @@ TEST(more_is_kept_where_nothing_can_move)
 	spill_movable_forbid("a test");
 	assert_int_equal(kept_of(4096 * MIB), 192 * MIB);
 	spill_movable_reset();
+}
+
+/* Only a device of ours, by a driver that loses code, where something is kept. */
+TEST(code_is_at_risk)
+{
+	vendor.loses_code = true;
+	assert_true(spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns));
+	assert_false(spill_reserve_is_at_risk(&vendor, -1, fake_clock.ns));
+	assert_false(spill_reserve_is_at_risk(&vendor, SPILL_DEVICES, fake_clock.ns));
+	/* The answer is asked for again when it is as old as a look may be. */
+	policy.mode = SPILL_MODE_OBSERVE;
+	assert_true(spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns + SPILL_RESERVE_LOOK_MS * MS - 1));
+	assert_false(spill_reserve_is_at_risk(&vendor, 0, fake_clock.ns + SPILL_RESERVE_LOOK_MS * MS));
+	policy.mode = SPILL_MODE_SPILL;
+	policy.device_reserves[1] = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	assert_false(spill_reserve_is_at_risk(&vendor, 1, fake_clock.ns));
 }
 
 TEST(nothing_stays_nothing)
