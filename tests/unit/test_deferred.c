@@ -182,6 +182,14 @@ static void the_stream_ends(void)
 	spill_deferred_stream_ended(&fake_vendor_backend, &ended_stream);
 }
 
+static void others_end(void)
+{
+	static const struct spill_backend other_vendor = {.name = "other"};
+	static char other_stream;
+	spill_deferred_stream_ended(&fake_vendor_backend, &other_stream);
+	spill_deferred_stream_ended(&other_vendor, &ended_stream); /* with the same handle */
+}
+
 static const struct spill_place_request on_host = {&fake_vendor_backend, &policy, 0, NULL, 64 * MIB, 0,
                                                    SPILL_UNLIMITED};
 
@@ -213,6 +221,20 @@ TEST(a_stream_that_ends_during_a_poll)
 	passed = true;
 	spill_deferred_collect(&fake_vendor_backend, 0, false);
 	spill_deferred_drop(&fake_vendor_backend, 0);
+	nothing_is_held();
+}
+
+TEST(other_streams_that_end_leave_the_order)
+{
+	const struct spill_stream_order order = {&ended_stream, &context};
+	bool passed = false;
+	struct spill_placement *placement = defer_reusable(&passed, order);
+	others_end();
+	fake_vendor.meanwhile = others_end; /* while it is polled */
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_null(fake_vendor.meanwhile);
+	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &order), placement);
+	spill_placement_release(placement, false);
 	nothing_is_held();
 }
 
