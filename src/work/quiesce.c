@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "contexts.h"
 #include "gate.h"
+#include "minmax.h"
 
 /*
  * Pauses between polls: short at first, because most work is short, then longer, so that polling
@@ -50,11 +51,11 @@ static bool place_mark(const struct spill_backend *backend, int device, struct c
 	       (backend->contexts && !backend->contexts->device(mark->context, &its_device));
 }
 
-/* Looks at each mark once. Returns the number of those that have not passed. */
-static unsigned poll_marks(const struct spill_backend *backend, int device, struct context_mark *marks,
-                           unsigned count)
+/* Looks at each mark once. True: all have passed. */
+static bool have_passed(const struct spill_backend *backend, int device, struct context_mark *marks,
+                        unsigned count)
 {
-	unsigned left = 0;
+	bool passed = true;
 	for (unsigned i = 0; i < count; i++) {
 		struct context_mark *mark = &marks[i];
 		if (mark->event && context_ended(backend, mark)) {
@@ -63,9 +64,9 @@ static unsigned poll_marks(const struct spill_backend *backend, int device, stru
 			backend->events->destroy(device, mark->context, mark->event);
 			mark->event = NULL;
 		}
-		left += mark->event != NULL;
+		passed = passed && !mark->event;
 	}
-	return left;
+	return passed;
 }
 
 /*
@@ -77,14 +78,13 @@ static bool wait_for_marks(const struct spill_backend *backend, int device, stru
 {
 	uint64_t pause = POLL_NS;
 	while (!spill_capture_any()) {
-		if (!poll_marks(backend, device, marks, count))
+		if (have_passed(backend, device, marks, count))
 			return true;
 		uint64_t now = spill_clock_ns();
 		if (now >= deadline_ns)
 			return false;
-		uint64_t left = deadline_ns - now;
-		spill_clock_sleep(pause < left ? pause : left);
-		pause = 2 * pause < POLL_MOST_NS ? 2 * pause : POLL_MOST_NS;
+		spill_clock_sleep(spill_min(pause, deadline_ns - now));
+		pause = spill_min(2 * pause, POLL_MOST_NS);
 	}
 	return false;
 }

@@ -18,7 +18,7 @@ void spill_runtime_exit(const char *how)
 	char line[256];
 	size_t length = spill_record_note(0, 1, "totals", how, line, sizeof(line));
 
-	spill_log_write(line, length, SPILL_LOG_NOW);
+	spill_log_write(line, length, SPILL_LOG_SOON);
 }
 
 static bool with_log;

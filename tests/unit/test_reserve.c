@@ -1,6 +1,7 @@
 /* The reserve of each device: kept from requests once the device has begun to spill, with few looks; grown by what loads need. */
 #define SETUP setup
 #include "unit.h"
+#include "captures.h"
 #include "contexts.h"
 #include "fake_objects.h"
 
@@ -696,6 +697,28 @@ TEST(loads_are_measured_now_and_then)
 	assert_true(spill_reserve_load_begin(&vendor, 0, true).free);
 	fake_clock.ns += MS;
 	assert_true(spill_reserve_load_begin(&vendor, 0, false).free);
+}
+
+/* The driver would be asked, and that is no part of the capture. */
+TEST(in_a_capture_no_load_is_measured)
+{
+	spill_reserve_begin(0);
+	assert_false(spill_reserve_load_begin(&vendor, -1, true).free);
+	set_capturing(true);
+	assert_false(spill_reserve_load_begin(&vendor, 0, true).free);
+	set_capturing(false);
+	struct spill_code_load load = spill_reserve_load_begin(&vendor, 0, true);
+	assert_true(load.free);
+	free_bytes[0] -= 100 * MIB;
+	looks = 0;
+	set_capturing(true);
+	spill_reserve_load_end(&vendor, 0, &load, "cuLoad");
+	set_capturing(false);
+	spill_reserve_load_end(&vendor, -1, &load, "cuLoad");
+	assert_int_equal(looks, 0);
+	assert_int_equal(spill_reserve_size(0), 64 * MIB);
+	spill_reserve_load_end(&vendor, 0, &load, "cuLoad");
+	assert_int_equal(spill_reserve_size(0), 100 * MIB);
 }
 
 /* What these tests begin with. */
