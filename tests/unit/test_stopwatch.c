@@ -528,6 +528,9 @@ TEST(a_child_measures_nothing)
 	assert_int_equal(measure(0), 1);
 	assert_int_equal(made, parents + 2);
 	assert_int_equal(destroyed, 0);
+	for (unsigned i = 0; i < SPILL_STOPWATCHES; i++) /* each is free again */
+		assert_non_null(start(0, 3, 0));
+	assert_null(start(0, 3, 0));
 }
 
 static _Atomic unsigned started, counted[THREADS];
