@@ -168,6 +168,26 @@ TEST(exit_asks_for_the_totals)
 	assert_string_equal(text_of(lines.at[lines.count - 1], "text"), "exit");
 }
 
+/* A constructor that runs before those of process.c. Each library of the program may have one. */
+__attribute__((constructor(101))) static void end_early(void)
+{
+	if (getenv("TEST_ENDS_EARLY"))
+		abort();
+}
+
+static void run_that_ends_early(void)
+{
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+	setenv("TEST_ENDS_EARLY", "1", 1);
+	execl("/proc/self/exe", "test_process", NULL);
+}
+
+TEST(abort_before_all_else_is_libcs)
+{
+	int ended = child_status(run_that_ends_early);
+	assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
+}
+
 TEST(abort_in_the_middle_of_us_does_not_hang)
 {
 	with_log = true;
