@@ -1,6 +1,6 @@
 /*
- * The end of a context, driven as the stubs do it: what libspill keeps for the context ends with it, and nothing
- * of another one. What a device keeps for all of its contexts ends with the last of them.
+ * The end of a context, by calls as the stubs make them. What libspill keeps for a context ends with it, and nothing
+ * of another one does. What it keeps for a device ends with the last context.
  */
 #define SETUP setup
 #define TEARDOWN teardown

@@ -1,6 +1,6 @@
 /*
- * Physical memory of the program's in chunks, driven as the stubs do it: which access lets it move, and when its end
- * makes room for what has left the device. The other calls: test_vmm.c.
+ * Chunk sets, by calls as the stubs make them. Which access lets a set move? When does its end bring back what has left
+ * the device? The other calls: test_vmm.c.
  */
 #define SETUP setup
 #define TEARDOWN teardown

@@ -1,6 +1,6 @@
 /*
- * Calls that take device memory for themselves, driven as the stubs do it: how much room is made for one that the
- * driver refuses, and what is recorded of one that it serves.
+ * Calls that take device memory for themselves, made as the stubs make them. The driver refuses some: how much room is
+ * made then? It serves others: what is recorded?
  */
 #define SETUP setup
 #define TEARDOWN teardown
