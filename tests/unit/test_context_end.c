@@ -164,36 +164,65 @@ TEST(an_end_in_progress_is_not_forgotten)
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
 }
 
-/* A child has no contexts. */
-static void *hold_for_ever(void *hold)
+/* The place of the oldest is taken. Its own end later leaves that of the other alone. */
+TEST(more_ends_in_progress_than_there_are_places)
 {
-	assert_true(spill_context_hold(hold, &vendor, 0, &contexts[0], spill_context_generation()));
+	enum { PLACES = 256 };
+	static char many[PLACES + 1];
+	static struct spill_context_end ends[PLACES + 1];
+	uint64_t before = spill_context_generation();
+	for (unsigned i = 0; i < PLACES; i++)
+		ends[i] = begin(0, &many[i]);
+	assert_true(spill_context_ending(&vendor, 0, &many[0], before));
+	assert_true(spill_context_ending(&vendor, 0, &many[PLACES - 1], before));
+	ends[PLACES] = begin(0, &many[PLACES]);
+	spill_context_end_finish(&ends[0], true);
+	assert_false(spill_context_ending(&vendor, 0, &many[0], before));
+	for (unsigned i = 1; i <= PLACES; i++) {
+		assert_true(spill_context_ending(&vendor, 0, &many[i], before));
+		spill_context_end_finish(&ends[i], true);
+	}
+	assert_false(spill_context_ending(&vendor, 0, &many[PLACES], before));
+}
+
+/* So many that they use every place of holds: those of neighbours are spread evenly. */
+enum { HELD = 256 };
+
+static void *hold_for_ever(void *held)
+{
+	static struct spill_context_hold holds[HELD];
+	for (unsigned i = 0; i < HELD; i++)
+		assert_true(spill_context_hold(&holds[i], &vendor, 0, (char *)held + 16 * i,
+		                               spill_context_generation()));
 	return NULL;
 }
 
-/* The child lacks the thread that would release it. */
+/* The child lacks the thread that would release them. */
 TEST(a_child_waits_for_no_thread_of_its_parent)
 {
-	struct spill_context_hold hold;
+	static char held[16 * HELD];
 	pthread_t thread;
-	pthread_create(&thread, NULL, hold_for_ever, &hold);
+	pthread_create(&thread, NULL, hold_for_ever, held);
 	pthread_join(thread, NULL);
 	spill_fork_lock_take(&spill_context_end_fork_lock);
 	spill_fork_lock_release(&spill_context_end_fork_lock, true);
 	fake_clock_use(0);
-	struct spill_context_end one = begin(0, &contexts[0]), all = begin(0, NULL);
+	struct spill_context_end one = begin(0, held), all = begin(0, NULL);
 	assert_int_equal(fake_clock.sleeps, 0);
 	spill_clock_use(NULL);
 	spill_context_end_finish(&one, true);
 	spill_context_end_finish(&all, true);
 }
 
+/* A child has no contexts, and what it remembers of them is of an earlier generation. */
 TEST(a_child_knows_of_none)
 {
 	uint64_t before = spill_context_generation();
 	begin(0, &contexts[0]);
+	uint64_t in_parent = spill_context_generation();
 	spill_fork_lock_take(&spill_context_end_fork_lock);
 	spill_fork_lock_release(&spill_context_end_fork_lock, true);
+	assert_int_not_equal(spill_context_generation(), in_parent);
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], before));
 }
