@@ -403,6 +403,45 @@ TEST(memory_is_shareable_where_the_driver_can)
 	made_so_far(6, 2);
 }
 
+static CUresult primary_error;
+static int primary_active;
+
+static CUresult primary_state(CUdevice device, unsigned int *flags, int *active)
+{
+	*flags = 0;
+	*active = primary_active;
+	return primary_error;
+}
+
+/* The first and the last one of the table are as any other. Of a device behind it, or of none, nothing is noted. */
+TEST(what_a_driver_refuses_is_noted_of_each_device)
+{
+	static const int devices[] = {0, SPILL_DEVICES - 1, SPILL_DEVICES, -1};
+	const struct spill_vendor_physical *physical = spill_backend_cuda.physical;
+	static char function; /* is not called */
+	uint64_t handle = 0;
+	void *context = NULL;
+	spill_cuda.cuMemCreate = create_some;
+	spill_cuda.cuDevicePrimaryCtxGetState = primary_state;
+	primary_error = CUDA_ERROR_UNKNOWN; /* so only what is known counts */
+	*(void **)&spill_cuda.cuMemExportToShareableHandle = &function;
+	*(void **)&spill_cuda.cuMemImportFromShareableHandle = &function;
+	*(void **)&spill_cuda.cuMemRetainAllocationHandle = &function;
+	for (unsigned i = 0; i < 4; i++) {
+		bool in_table = i < 2;
+		full = CUDA_SUCCESS;
+		assert_int_equal(physical->shareable(devices[i], true), in_table);
+		assert_false(spill_cuda_refused_host_chunk(devices[i]));
+		full = CUDA_ERROR_NOT_SUPPORTED;
+		assert_int_equal(physical->create(devices[i], true, 1, &handle), full);
+		assert_int_equal(spill_cuda_refused_host_chunk(devices[i]), in_table);
+		spill_backend_cuda.contexts->primary_retained(devices[i], &function);
+		assert_int_equal(
+		    devices[i] >= 0 && spill_backend_cuda.contexts->primary(devices[i], &context), in_table);
+	}
+	full = CUDA_SUCCESS;
+}
+
 static int mode_within;
 static unsigned long nodes_within;
 static CUresult host_answer;
@@ -677,16 +716,7 @@ TEST_WITH(errors_of_earlier_work_leave_the_thread_as_it_was, setup_moving, NULL)
 	}
 }
 
-static CUresult primary_error;
-static int primary_active;
 static unsigned primary_retains;
-
-static CUresult primary_state(CUdevice device, unsigned int *flags, int *active)
-{
-	*flags = 0;
-	*active = primary_active;
-	return primary_error;
-}
 
 static CUresult primary_retain(CUcontext *context, CUdevice device)
 {

@@ -240,7 +240,8 @@ TEST(what_it_says_of_memory)
 /* A process that answers with anything. */
 static struct {
 	struct spill_ipc_answer answer;
-	unsigned from; /* the answers from this one on */
+	unsigned from, until; /* the answers from this one on; until 0: to the last */
+	unsigned asked;
 	int descriptor;
 	int listener;
 } liar;
@@ -254,7 +255,8 @@ static void *lie(void *placement)
 		struct spill_ipc_answer answer = {3, CHUNK};
 		fake_vendor_retain(&handle, ((struct spill_placement *)placement)->ptr);
 		fake_vendor_backend.physical->to_descriptor(handle, &descriptor);
-		if (i >= liar.from)
+		liar.asked++;
+		if (i >= liar.from && (!liar.until || i < liar.until))
 			answer = liar.answer;
 		spill_fd_pass_send(socket, &answer, sizeof(answer),
 		                   i < liar.from || !liar.descriptor ? descriptor
@@ -302,15 +304,56 @@ TEST(a_process_that_answers_wrongly)
 		assert_int_equal(fake_vendor_alive(), alive);
 	}
 	close(foreign);
-	handle.bytes = 0; /* an address in nothing could not be closed */
+	/* An address in nothing could not be closed, and more than all chunks cannot be mapped. */
+	static const uint64_t sizes[] = {0, 3 * CHUNK, 3 * CHUNK + 1};
 	liar.from = 3;
-	pthread_t thread;
-	uint64_t ptr;
-	liar.listener = spill_fd_pass_listen(handle.name);
-	assert_int_equal(pthread_create(&thread, NULL, lie, made), 0);
-	assert_int_equal(open_handle(&handle, &one_context, &ptr), FAKE_INVALID);
-	pthread_join(thread, NULL);
-	close(liar.listener);
+	for (unsigned i = 0; i < 3; i++) {
+		pthread_t thread;
+		uint64_t ptr;
+		handle.bytes = sizes[i];
+		liar.listener = spill_fd_pass_listen(handle.name);
+		assert_int_equal(pthread_create(&thread, NULL, lie, made), 0);
+		assert_int_equal(open_handle(&handle, &one_context, &ptr), i == 1 ? 0 : FAKE_INVALID);
+		pthread_join(thread, NULL);
+		close(liar.listener);
+		if (i == 1)
+			close_handle(ptr);
+	}
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+/* So many chunks and bytes are asked on for, and not one more. The bytes are those of all chunks. */
+TEST(a_process_that_answers_with_very_much)
+{
+	enum { MOST_PARTS = 1 << 22 };
+	const uint64_t most_bytes = 1ull << 46;
+	const struct {
+		struct spill_ipc_answer answer;
+		unsigned until, asked;
+	} cases[] = {
+	    {{MOST_PARTS, CHUNK}, 1, 2}, {{MOST_PARTS + 1, CHUNK}, 1, 1}, {{3, most_bytes}, 0, 2},
+	    {{3, most_bytes + 1}, 0, 1}, {{3, most_bytes / 2}, 0, 3},
+	};
+	struct spill_placement *made = make();
+	struct spill_ipc_handle handle = {
+	    .magic = SPILL_IPC_MAGIC, .name = "one who boasts", .number = 1, .bytes = BYTES};
+	liar.from = 0;
+	liar.descriptor = 0;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pthread_t thread;
+		uint64_t ptr;
+		liar.answer = cases[i].answer;
+		liar.until = cases[i].until;
+		liar.asked = 0;
+		liar.listener = spill_fd_pass_listen(handle.name);
+		assert_int_equal(pthread_create(&thread, NULL, lie, made), 0);
+		assert_int_equal(open_handle(&handle, &one_context, &ptr), FAKE_INVALID);
+		pthread_join(thread, NULL);
+		close(liar.listener);
+		assert_int_equal(liar.asked, cases[i].asked);
+	}
+	liar.until = 0;
 	spill_placement_release(made, false);
 	nothing_is_held();
 }
