@@ -29,7 +29,9 @@ int child_status(void (*body)(void))
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		alarm(DEADLINE_SECONDS);
+		test_begins();
 		body();
+		test_ends(true); /* the log's descriptor is open */
 		syscall_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
