@@ -6,6 +6,7 @@
 #define TEARDOWN teardown
 #include "unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -108,6 +109,30 @@ TEST(version_2_and_its_ancestors)
 	file("/sys/fs/cgroup/a/b/memory.max", "400000\n");
 	file("/sys/fs/cgroup/a/b/memory.current", "399999\n");
 	assert_int_equal(available(), 1);
+}
+
+/* Each of the files in turn, before and after the groups are known. What is not known is not free. */
+TEST(a_file_that_cannot_be_read_for_the_moment_gives_no_room)
+{
+	unified();
+	file("/sys/fs/cgroup/a/b/memory.max", "max\n");
+	file("/sys/fs/cgroup/a/memory.max", "500000\n");
+	file("/sys/fs/cgroup/a/memory.current", "300000\n");
+	file("/sys/fs/cgroup/a/memory.stat", "inactive_file 100000\n");
+	for (unsigned known = 0; known < 2; known++) {
+		unsigned calls = 0;
+		for (unsigned which = 1; which == 1 || which <= calls; which++) {
+			if (!known)
+				memset(&homes, 0, sizeof(homes));
+			fake_libc_fail(FAKE_open64, which, 1, ENFILE);
+			uint64_t room = available();
+			calls = fake_libc[FAKE_open64].calls;
+			fake_libc_fail(FAKE_open64, 0, 0, 0);
+			assert_true(room < 300000 || which > calls);
+			assert_int_equal(available(), 300000); /* again */
+		}
+		assert_true(calls > 5);
+	}
 }
 
 /* The kernel takes memory back above memory.high, and what is pinned it cannot have. */
@@ -438,6 +463,23 @@ static unsigned looks_of_a_call(void)
 	unsigned before = looks;
 	spill_host_memory();
 	return looks - before;
+}
+
+/* Whichever question found the groups, the next ones know them. */
+TEST(groups_are_found_by_the_first_question)
+{
+	fake_libc[FAKE_open64].hook = stand_still;
+	for (unsigned first = 0; first < 3; first++) {
+		spill_host_available_fork_child();
+		if (first == 0)
+			spill_host_pressed();
+		else if (first == 1)
+			spill_host_job();
+		else
+			spill_host_memory();
+		assert_int_equal(looks_of_a_call(), 0);
+	}
+	fake_libc_reset();
 }
 
 /* A child whose parent's other thread was just looking: it looks once itself, and then knows. */

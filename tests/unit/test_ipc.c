@@ -2,6 +2,7 @@
  * Handles of memory that is made of chunks: exporter and importer in one process, which the vendor of
  * the tests allows. Two processes: tests/preload/processes.c.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -83,6 +84,34 @@ TEST(all_chunks_are_mapped_in_order)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(fake_vendor_bytes(ptr + i * CHUNK, 0)[7], i + 1);
 	close_handle(ptr);
+	spill_placement_release(made, false);
+	nothing_is_held();
+}
+
+static unsigned open_descriptors(void)
+{
+	unsigned count = 0;
+	DIR *folder = opendir("/proc/self/fd");
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+/* Chunks come by descriptors, which both sides close. The exporter may be closing those of the last open. */
+TEST(opens_keep_no_descriptors)
+{
+	char handle[SPILL_IPC_HANDLE_BYTES];
+	struct spill_placement *made = make();
+	unsigned before = open_descriptors();
+	uint64_t ptr;
+	assert_true(spill_ipc_export(made, BYTES, handle));
+	for (unsigned i = 0; i < 40; i++) {
+		assert_int_equal(open_handle(handle, &one_context, &ptr), 0);
+		close_handle(ptr);
+	}
+	assert_in_range(open_descriptors(), 0, before + 20);
 	spill_placement_release(made, false);
 	nothing_is_held();
 }

@@ -1,5 +1,6 @@
 /* The contents of the file, and their time: start line, order, batching, threads, fork. */
 #include "fake_clock.h"
+#include "fake_libc.h"
 #include "logtest.h"
 #include "note.h"
 #include "start_line.h"
@@ -75,6 +76,51 @@ CHILD_TEST(start_line_says_who_and_what)
 	lines = read_lines(in_folder("start"));
 	CHECK(lines.count == 1 && strcmp(text_of(lines.at[0], "kind"), "start") == 0);
 	check_start(lines.at[0]);
+}
+
+static uint64_t wall_us;
+
+static bool wall_clock(long arguments[6], long *result)
+{
+	if (arguments[0] != CLOCK_REALTIME)
+		return false;
+	*(struct timespec *)arguments[1] = (struct timespec){.tv_sec = (time_t)(wall_us / 1000000),
+	                                                     .tv_nsec = (long)(wall_us % 1000000 * 1000)};
+	*result = 0;
+	return true;
+}
+
+/* Leap days of a year, of a century and of an era, the ends of days and months, and each digit. */
+CHILD_TEST(the_start_lines_time_is_in_utc)
+{
+	static const struct {
+		uint64_t seconds, us;
+		const char *time;
+	} cases[] = {
+	    {0, 0, "1970-01-01T00:00:00.000000Z"},
+	    {946684799, 999999, "1999-12-31T23:59:59.999999Z"},
+	    {951782399, 123456, "2000-02-28T23:59:59.123456Z"},
+	    {951782400, 1, "2000-02-29T00:00:00.000001Z"},
+	    {951868800, 0, "2000-03-01T00:00:00.000000Z"},
+	    {1709251199, 100000, "2024-02-29T23:59:59.100000Z"},
+	    {1792281296, 20304, "2026-10-17T23:54:56.020304Z"},
+	    {4107542399, 0, "2100-02-28T23:59:59.000000Z"},
+	    {4107542400, 0, "2100-03-01T00:00:00.000000Z"},
+	};
+
+	fake_libc[FAKE_clock_gettime].hook = wall_clock;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "time%u", i);
+		wall_us = cases[i].seconds * 1000000 + cases[i].us;
+		open_log_at(in_folder(name));
+		struct lines lines = read_lines(in_folder(name));
+		CHECK(lines.count == 1 && strcmp(text_of(lines.at[0], "time"), cases[i].time) == 0);
+		spill_log_fork_prepare();
+		spill_log_fork_child(); /* a child begins its own */
+	}
+	fake_libc[FAKE_clock_gettime].hook = NULL;
 }
 
 /* All that say which part of a job it is; of one that somebody made long, the beginning. */

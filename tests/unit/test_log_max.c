@@ -68,6 +68,10 @@ CHILD_TEST(the_line_that_would_pass_it_and_all_behind_are_left_out)
 	lines = read_lines(in_folder("boundary"));
 	CHECK(lines.count == 5 && count_lines(&lines, "code", "routine") == 3);
 	CHECK(strcmp(text_of(lines.at[4], "code"), "log-max") == 0);
+	CHECK(strstr(text_of(lines.at[4], "text"), "the log has reached log.max (") ==
+	      text_of(lines.at[4], "text"));
+	CHECK(strstr(text_of(lines.at[4], "text"),
+	             "): from now on the log has only the sums of allocations, frees and moves"));
 
 	spill_log_fork_prepare();
 	spill_log_fork_child();

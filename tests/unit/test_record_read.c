@@ -463,7 +463,9 @@ TEST(a_refusal_has_a_place)
 
 	assert_non_null(read_bytes(line, strlen(line), &record, &at));
 	assert_int_equal(at, strlen(FREE_HEAD "\"dev\":0"));
-	assert_non_null(read_bytes(zeros, 3, &record, &at));
+	assert_string_equal(read_bytes(zeros, 3, &record, &at), "not an object");
+	assert_int_equal(at, 0);
+	assert_string_equal(read_bytes(zeros, 0, &record, &at), "it ends within a value");
 	assert_int_equal(at, 0);
 }
 
