@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <limits.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,6 +322,35 @@ TEST(scratch_is_never_overrun)
 				enough++;
 		}
 		assert_true(enough > 0);
+	}
+}
+
+/* Wherever the scratch begins: what is skipped up to there is all that it costs. */
+TEST(lists_are_aligned)
+{
+	enum { ALIGNMENT = alignof(struct spill_record_device) };
+	static char room[512] __attribute__((aligned(ALIGNMENT)));
+	struct spill_record record;
+	const struct spill_record_device device = {.name = "one", .bytes = 7};
+	const struct spill_record_start start = {.time = "now",
+	                                         .host = "here",
+	                                         .program = "p",
+	                                         .version = "1",
+	                                         .device_count = 1,
+	                                         .devices = &device};
+	size_t at, least = 0, length = again_start(&start, first, MOST);
+
+	for (unsigned shift = 0; shift < 2 * ALIGNMENT; shift++) {
+		size_t size = 0, skipped = (ALIGNMENT - shift % ALIGNMENT) % ALIGNMENT;
+
+		while (spill_record_read(first, length, room + shift, size, &record, &at) && size < 400)
+			size++;
+		assert_int_equal(record.start.device_count, 1);
+		assert_int_equal((uintptr_t)record.start.devices % ALIGNMENT, 0);
+		assert_true(record.start.devices[0].bytes == 7);
+		if (shift == 0)
+			least = size;
+		assert_int_equal(size, least + skipped);
 	}
 }
 
