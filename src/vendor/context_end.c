@@ -35,10 +35,10 @@ static _Atomic unsigned *holds_of(const void *context)
 
 static bool is_held(const void *context)
 {
-	unsigned sum = context ? atomic_load(holds_of(context)) : 0;
+	unsigned held = context ? atomic_load(holds_of(context)) : 0;
 	for (unsigned i = 0; i < HOLDS && !context; i++)
-		sum += atomic_load(&holds[i]);
-	return sum;
+		held |= atomic_load(&holds[i]);
+	return held;
 }
 
 /*

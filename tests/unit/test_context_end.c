@@ -134,20 +134,23 @@ TEST(an_end_waits_for_those_who_hold_the_context)
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], spill_context_generation()));
 }
 
-/* A thread that is stopped within its call does not hang the program. */
+/* A thread that is stopped within its call does not hang the program. An end of all contexts waits for it as well. */
 TEST(an_end_waits_for_a_hold_for_seconds)
 {
 	struct spill_context_hold hold;
 	int cancel;
-	assert_true(spill_context_hold(&hold, &vendor, 0, &contexts[0], spill_context_generation()));
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	assert_int_equal(cancel, PTHREAD_CANCEL_DISABLE); /* the vendor's call may be a cancellation point */
-	fake_clock_use(0);
-	struct spill_context_end end = begin(0, &contexts[0]);
-	assert_in_range(fake_clock.slept_ns, 5000000000, 5001000000);
-	spill_clock_use(NULL);
-	spill_context_end_finish(&end, true);
-	spill_context_release(&hold);
+	for (int all = 0; all < 2; all++) {
+		assert_true(spill_context_hold(&hold, &vendor, 0, &contexts[0], spill_context_generation()));
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		assert_int_equal(cancel,
+		                 PTHREAD_CANCEL_DISABLE); /* the vendor's call may be a cancellation point */
+		fake_clock_use(0);
+		struct spill_context_end end = begin(0, all ? NULL : &contexts[0]);
+		assert_in_range(fake_clock.slept_ns, 5000000000, 5001000000);
+		spill_clock_use(NULL);
+		spill_context_end_finish(&end, true);
+		spill_context_release(&hold);
+	}
 }
 
 /* However many come and go meanwhile. */
@@ -223,6 +226,8 @@ TEST(a_child_knows_of_none)
 	spill_fork_lock_take(&spill_context_end_fork_lock);
 	spill_fork_lock_release(&spill_context_end_fork_lock, true);
 	assert_int_not_equal(spill_context_generation(), in_parent);
+	unsigned taken = locks_taken();
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
+	assert_int_equal(locks_taken(), taken); /* it need not look */
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], before));
 }
