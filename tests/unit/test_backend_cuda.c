@@ -266,6 +266,58 @@ TEST(pools_on_the_host_need_a_device_that_has_them)
 	                 CUDA_ERROR_NOT_SUPPORTED);
 }
 
+/* A function of the driver's, as the backend keeps it. */
+#define KEPT(name) ((void **)(void *)&spill_cuda.name)
+
+static bool can_split(void)
+{
+	return spill_backend_cuda.devices->capabilities(0) & SPILL_CAN_SPLIT;
+}
+
+static bool can_make_pools(void)
+{
+	void *pool;
+	return !spill_backend_cuda.pools->create(3, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &pool);
+}
+
+/* Each of them: a driver that lacks one has none of what they do together. */
+static void expect_all_needed(bool (*can)(void), void **const functions[], size_t count)
+{
+	assert_true(can());
+	for (size_t i = 0; i < count; i++) {
+		void *kept = *functions[i];
+		assert_non_null(kept);
+		*functions[i] = NULL;
+		assert_false(can());
+		*functions[i] = kept;
+	}
+	assert_true(can());
+}
+
+TEST(chunks_need_each_of_their_functions)
+{
+	static char function; /* is not called */
+	void **const needed[] = {KEPT(cuMemCreate),      KEPT(cuMemRelease),
+	                         KEPT(cuMemMap),         KEPT(cuMemUnmap),
+	                         KEPT(cuMemSetAccess),   KEPT(cuMemAddressReserve),
+	                         KEPT(cuMemAddressFree), KEPT(cuMemGetAllocationGranularity)};
+	for (unsigned i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		*needed[i] = &function;
+	spill_cuda.cuDriverGetVersion = version_of;
+	driver_version = 12080;
+	expect_all_needed(can_split, needed, sizeof(needed) / sizeof(needed[0]));
+}
+
+TEST(pools_need_each_of_their_functions)
+{
+	void **const needed[] = {KEPT(cuMemPoolCreate),         KEPT(cuMemPoolDestroy),
+	                         KEPT(cuMemPoolSetAccess),      KEPT(cuMemPoolSetAttribute),
+	                         KEPT(cuMemPoolGetAttribute),   KEPT(cuMemPoolTrimTo),
+	                         KEPT(cuMemAllocFromPoolAsync), KEPT(cuMemFreeAsync)};
+	use_pools();
+	expect_all_needed(can_make_pools, needed, sizeof(needed) / sizeof(needed[0]));
+}
+
 static struct {
 	CUmemPool_attribute fails; /* 0: none */
 	cuuint64_t reserved, used;
@@ -910,6 +962,14 @@ TEST_WITH(spare_events_are_bounded, setup_moving, NULL)
 	ended = CONTEXT(5);
 	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(6), 4), 0);
 	assert_int_equal(events_made - events_ended, kept + 4);
+}
+
+TEST_WITH(moves_need_each_of_their_functions, setup_moving, NULL)
+{
+	void **const needed[] = {KEPT(cuEventCreate),      KEPT(cuEventRecord),    KEPT(cuEventQuery),
+	                         KEPT(cuEventDestroy_v2),  KEPT(cuCtxRecordEvent), KEPT(cuStreamCreate),
+	                         KEPT(cuStreamDestroy_v2), KEPT(cuMemcpyAsync)};
+	expect_all_needed(spill_cuda_can_move, needed, sizeof(needed) / sizeof(needed[0]));
 }
 
 TEST_WITH(a_driver_that_cannot_mark_moves_nothing, setup_moving, NULL)

@@ -203,6 +203,26 @@ TEST(chunks_need_rocm_7_2_and_the_device)
 	expect_capabilities(0, 0);
 }
 
+TEST(chunks_need_each_of_their_functions)
+{
+#define KEPT(name) ((void **)(void *)&spill_hip.name)
+	void **const needed[] = {KEPT(hipMemGetAllocationGranularity),
+	                         KEPT(hipMemCreate),
+	                         KEPT(hipMemRelease),
+	                         KEPT(hipMemAddressReserve),
+	                         KEPT(hipMemAddressFree),
+	                         KEPT(hipMemMap),
+	                         KEPT(hipMemUnmap),
+	                         KEPT(hipMemSetAccess)};
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		void *kept = *needed[i];
+		*needed[i] = NULL;
+		expect_capabilities(0, 0);
+		*needed[i] = kept;
+		expect_capabilities(0, SPILL_CAN_SPLIT);
+	}
+}
+
 /* A lack of memory may pass. Another refusal does not, and it is of one device. */
 TEST(a_refused_chunk_on_the_host_is_the_last)
 {
@@ -470,4 +490,19 @@ TEST(host_memory_is_made_on_the_node_that_is_named)
 		assert_int_equal(mempolicy_now(&nodes), usual);
 	}
 	spill_numa_use("", SPILL_NODE_NEAREST);
+}
+
+/* The first and the last one of the table as any other. Behind it is none. */
+TEST(a_refused_chunk_of_the_first_and_of_the_last_device)
+{
+	static const int devices[] = {0, SPILL_DEVICES - 1, SPILL_DEVICES};
+	uint64_t handle;
+	for (unsigned i = 0; i < 3; i++) {
+		host_result = hipSuccess;
+		expect_capabilities(devices[i], i < 2 ? SPILL_CAN_SPLIT : 0);
+		host_result = hipErrorInvalidValue;
+		assert_int_equal(spill_backend_hip.physical->create(devices[i], true, UNIT, &handle),
+		                 host_result);
+		expect_capabilities(devices[i], 0);
+	}
 }

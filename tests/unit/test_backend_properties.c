@@ -154,6 +154,56 @@ TEST(physical_memory_of_both_layouts_of_hip)
 	}
 }
 
+static hipError_t granularity(size_t *bytes, const hipMemAllocationProp *properties,
+                              hipMemAllocationGranularity_flags which)
+{
+	hipMemLocation location = properties->location;
+	if (version >= 60000000)
+		memcpy(&location, (const char *)properties + 8, sizeof(location));
+	*bytes = (size_t)location.id;
+	return hipSuccess;
+}
+
+/* As it reads them, so it writes them. */
+TEST(both_layouts_of_hip_are_written)
+{
+	uint64_t bytes;
+	spill_hip.hipRuntimeGetVersion = runtime_version;
+	spill_hip.hipMemGetAllocationGranularity = granularity;
+	for (version = 59999999; version <= 60000001; version++) {
+		assert_int_equal(spill_backend_hip.physical->granularity(5, false, &bytes), hipSuccess);
+		assert_int_equal(bytes, 5);
+		/* Those releases have no handles of host memory. */
+		assert_int_equal(spill_backend_hip.physical->granularity(5, true, &bytes),
+		                 hipErrorNotSupported);
+	}
+	spill_hip.hipMemGetAllocationGranularity = NULL;
+	assert_int_equal(spill_backend_hip.physical->granularity(5, false, &bytes), hipErrorNotSupported);
+}
+
+static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t bytes,
+                         const hipMemAllocationProp *properties, unsigned long long flags)
+{
+	return hipSuccess;
+}
+
+static hipError_t release(hipMemGenericAllocationHandle_t handle)
+{
+	return hipSuccess;
+}
+
+/* Memory that cannot be given back is not made. */
+TEST(physical_memory_of_hip_needs_both_functions)
+{
+	uint64_t handle;
+	for (unsigned has = 0; has < 4; has++) {
+		spill_hip.hipMemCreate = has & 1 ? create : NULL;
+		spill_hip.hipMemRelease = has & 2 ? release : NULL;
+		assert_int_equal(spill_backend_hip.physical->create_as(&handle, 1, &handle),
+		                 has == 3 ? hipSuccess : hipErrorNotSupported);
+	}
+}
+
 TEST(where_a_pool_of_hip_is)
 {
 	hipMemPoolProps wanted = {.location = {hipMemLocationTypeDevice, 3}};
