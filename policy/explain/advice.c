@@ -57,7 +57,7 @@ static bool advise_raise(struct spill_text *text, const struct spill_record_oom 
 		spill_text_format(text, "a larger %s", option);
 		return true;
 	}
-	if (refusal->asked > refusal->room || refusal->held > UINT64_MAX - refusal->asked)
+	if (refusal->asked > refusal->room || refusal->held >= UINT64_MAX - refusal->asked)
 		return false;
 	/* Enough for this one request. */
 	spill_text_format(text, "%s = %s at least (it is %s; more if the program goes on to ask)", option,

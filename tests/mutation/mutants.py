@@ -19,6 +19,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import sys
 import time
 
@@ -182,6 +183,8 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
     parser.add_argument("files", nargs="*")
     given = parser.parse_intermixed_args()
+    # A shell lets its background jobs ignore Ctrl-C, and a test that sends it to its own children would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Debian's python3 before any other, as in scripts/test: it has the modules that tests need.
     os.environ["PATH"] = f"/usr/bin:{os.environ['PATH']}"
     tree = Tree(given.tree.resolve(), given.folder.resolve())

@@ -495,6 +495,8 @@ TEST(by_what_refused)
 	begins(advice(&oom), "more free memory of the host, or a smaller host.reserve;");
 	oom.refusal = (struct spill_refusal){.limit = 2 * GIB, .held = 4 * GIB, .asked = 3 * GIB};
 	begins(advice(&oom), "1.00 GiB more free memory of the host, or host.reserve = 1GiB;");
+	oom.refusal.held = oom.refusal.asked;
+	begins(advice(&oom), "2.00 GiB more free memory of the host, or host.reserve = 0;");
 	oom.refusal.held = GIB;
 	begins(advice(&oom), "4.00 GiB more free memory of the host; or 2.00 GiB less");
 	oom.refused_by = "device.reserve";
@@ -565,8 +567,17 @@ TEST(by_what_refused_on_the_device)
 	begins(advice(&oom), "device.limit = 8GiB at least (it is 6.00 GiB; more if the program goes on to "
 	                     "ask), or a place for memory above it (oom.chain); or "
 	                     "2.00 GiB less in use on the device");
-	oom.refusal.room = GIB; /* the device itself has no more */
+	oom.refusal.room = 3 * GIB; /* just enough */
+	begins(advice(&oom), "device.limit = 8GiB at least");
+	oom.refusal.room--; /* the device itself has no more */
 	begins(advice(&oom), "a place for memory above it (oom.chain); or 2.00 GiB less");
+	oom.refusal.room = 8 * GIB;
+	oom.refusal.held = UINT64_MAX - 3 * GIB - 1;
+	begins(advice(&oom), "device.limit = 18446744073709551614 at least");
+	oom.refusal.held++; /* the number of none */
+	begins(advice(&oom), "a place for memory above it (oom.chain); or ");
+	oom.refusal.held = 5 * GIB;
+	oom.refusal.room = GIB;
 	oom.refused_by = "rule.cap";
 	oom.rule = "mine";
 	begins(advice(&oom), "an over = PLACE for memory above it (rule mine)");
@@ -593,6 +604,10 @@ TEST(by_what_was_tried)
 	oom.tried[oom.attempts++] =
 	    (struct spill_attempt){"split", "this kind of memory cannot be elsewhere"};
 	begins(advice(&oom), "room on the device: this kind of memory cannot be elsewhere; or");
+	/* What a later version may try is no place that is known. */
+	oom.tried[1] = (struct spill_attempt){"elsewhere", "host.limit"};
+	begins(advice(&oom),
+	       "a place for memory that does not fit: none was tried (oom.chain, over in a rule); or");
 }
 
 TEST(on_purpose_or_observed)
@@ -641,6 +656,8 @@ TEST(who_holds_most)
 	oom.callers = 0; /* as the first logs were */
 	assert_non_null(
 	    strstr(advice(&oom), "context length): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.bytes = oom.total; /* all of the device would do */
+	assert_null(strstr(advice(&oom), "asked at once"));
 	oom.bytes = oom.total + 1; /* no less in use would make room for it */
 	assert_string_equal(
 	    advice(&oom),
