@@ -157,7 +157,7 @@ static void move_planned(struct cli_model *model, unsigned count, uint64_t plann
 {
 	for (unsigned i = 0; i < count && planned; i++) {
 		struct cli_model_slot *slot = model->victims[i].data;
-		uint64_t bytes = slot->held.device < planned ? slot->held.device : planned;
+		uint64_t bytes = slot->held.device <= planned ? slot->held.device : planned;
 
 		planned -= bytes;
 		move_bytes(model, slot, bytes, true, reason);
