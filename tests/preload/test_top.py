@@ -399,6 +399,33 @@ class Hostile(TopCase):
         self.assertEqual((len(self.rows(os.getpid())), len(self.rows(process.pid))), (1, 1))
 
 
+HELP = """\
+spill top: what programs hold through libspill
+
+  P           sort by PID
+  U           sort by USER
+  N           sort by PROGRAM
+  D           sort by DEVICE
+  H           sort by HOST
+  M           sort by MANAGED
+  S           sort by SPILLED
+  L           sort by LIMIT
+  V           sort by MOVES/s
+  B           sort by MOVED/s
+  O           sort by OOMS
+  < >         sort by the next column on the left, on the right
+  r           reverse the order
+  /           filter by program, user or pid; Enter keeps, Esc drops it
+  up down     select a row (PgUp, PgDn, Home, End); below is more about it
+  q           quit
+
+SPILLED: off the device now by libspill's doing; part of HOST and MANAGED.
+HOST, MANAGED: also memory that the program itself asked for there.
++ in a device's line: of other programs and of contexts and code, theirs too.
+
+any key goes back"""
+
+
 @unittest.skipUnless(pyte, "no python3-pyte here")
 class View(TopCase):
     """`spill top` on a terminal of this test's own."""
@@ -534,7 +561,8 @@ class View(TopCase):
         self.key("<<")
         self.shows("sort by decision")
         self.key("h")
-        self.shows("SPILLED: off the device now")
+        self.shows("any key goes back")
+        self.assertEqual("\n".join(line.rstrip() for line in self.screen.display), HELP)  # all of it, in 80 columns
         self.key(" ")
         self.shows("sort by decision")
         self.key("P\x1b[B")  # the row below

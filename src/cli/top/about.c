@@ -201,6 +201,6 @@ void cli_top_help(void)
 	             "SPILLED: off the device now by libspill's doing; part of HOST and MANAGED.");
 	cli_top_line(y++, A_NORMAL, "HOST, MANAGED: also memory that the program itself asked for there.");
 	cli_top_line(y++, A_NORMAL,
-	             "+ in a device's line: held by other programs and by contexts and code, theirs too.");
+	             "+ in a device's line: of other programs and of contexts and code, theirs too.");
 	cli_top_line(LINES - 1, cli_top_attribute(CLI_TOP_FAINT), "any key goes back");
 }
