@@ -5,8 +5,11 @@ set -uo pipefail
 data=$(realpath "$(dirname "$0")/data") folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 for name in $(env | sed -n -E 's/^((SPILL|PYTORCH)[A-Z0-9_]*)=.*/\1/p') LD_PRELOAD LD_LIBRARY_PATH; do unset "$name"; done
-export HOME=$folder XDG_CONFIG_HOME=$folder XDG_STATE_HOME=$folder LC_ALL=C.UTF-8 PATH=$BUILD:$PATH
+export HOME=$folder XDG_CONFIG_HOME=$folder XDG_STATE_HOME=$folder LC_ALL=C.UTF-8
 cd "$data" || exit
+
+# A command closes each log before the next one: it needs few descriptors, however many logs there are.
+spill() { (ulimit -n 6 && exec "$BUILD/spill" "$@"); }
 
 session() {
 	local line status
