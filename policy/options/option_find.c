@@ -49,10 +49,9 @@ static int section_device(const char *section, struct spill_error *error)
 
 static bool section_known(const char *section)
 {
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
 		if (!strcmp(spill_option_row(row)->section, section))
 			return true;
-	}
 	return false;
 }
 
@@ -138,10 +137,9 @@ int spill_option_section(const char *section, struct spill_error *error)
 /* The section of options that has the key, "rule NAME", or NULL. */
 static const char *section_with(const char *key)
 {
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
 		if (!strcmp(spill_option_row(row)->key, key))
 			return spill_option_row(row)->section;
-	}
 	return spill_rule_option_is(key) ? "rule NAME" : NULL;
 }
 
@@ -225,10 +223,9 @@ int spill_option_find(const char *section, const char *key, struct spill_error *
 		return find_for_device(device, key, error);
 	if (spill_option_app(section))
 		return find_for_app(key, error);
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
 		if (row_is(row, section, key))
 			return (int)row;
-	}
 	return say_unknown_key(section, key, error);
 }
 
