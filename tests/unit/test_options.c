@@ -296,6 +296,8 @@ TEST(app)
 	refused("app x", "device.limti", "1", SPILL_PART_KEY, 0, "the nearest is 'device.limit'");
 	refused("app x", "device 1.limit", "1", SPILL_PART_KEY, 0,
 	        "'device 1.limit' cannot be set for one program; the nearest is 'device.limit'");
+	refused("app x", "device 0.limit", "1", SPILL_PART_KEY, 0,
+	        "'device 0.limit' cannot be set for one program; the nearest is 'device.limit'");
 	refused("app x", "place", "host", SPILL_PART_KEY, 0,
 	        "'place' is no option; a rule for one program is [rule NAME] with program = NAME");
 	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0,
