@@ -351,3 +351,116 @@ TEST(the_outputs_of_hip)
 	assert_int_equal(spill_backend_hip.pools->trim(NULL), hipErrorNotSupported);
 	EXPECT(out, 0, hipErrorNotSupported, spill_backend_hip.pools->reserved(NULL, &out));
 }
+
+static int record_answer, query_answer, set_answer;
+static unsigned events, pools;
+static hipStream_t recorded_on;
+
+static hipError_t hip_event_create(hipEvent_t *out, unsigned int flags)
+{
+	*out = (hipEvent_t)GIVEN;
+	events += !answer;
+	return answer;
+}
+
+static hipError_t hip_event_record(hipEvent_t event, hipStream_t stream)
+{
+	assert_ptr_equal(event, GIVEN);
+	recorded_on = stream;
+	return record_answer;
+}
+
+static hipError_t hip_event_query(hipEvent_t event)
+{
+	return query_answer;
+}
+
+static hipError_t hip_event_destroy(hipEvent_t event)
+{
+	assert_ptr_equal(event, GIVEN);
+	events--;
+	return hipSuccess;
+}
+
+/* One that cannot be recorded is of no use. */
+TEST(events_of_hip)
+{
+	const struct spill_vendor_events *ours = spill_backend_hip.events;
+	void *out, *stream = &out;
+	spill_hip = (struct spill_hip){
+	    .hipGetDevice = hip_device,
+	    .hipEventCreateWithFlags = hip_event_create,
+	    .hipEventRecord = hip_event_record,
+	    .hipEventQuery = hip_event_query,
+	    .hipEventDestroy = hip_event_destroy,
+	};
+	for (int failing = 0; failing < 3; failing++) {
+		answer = failing == 1 ? 2 : 0;
+		record_answer = failing == 2 ? 1 : 0;
+		EXPECT(out, GIVEN, answer + record_answer, ours->record(0, NULL, stream, true, &out));
+		assert_int_equal(events, failing == 0);
+		if (failing == 0)
+			ours->destroy(0, NULL, out);
+	}
+	answer = record_answer = 0;
+	assert_ptr_equal(recorded_on, stream);
+	assert_int_equal(ours->record(0, NULL, NULL, true, &out), 0);
+	assert_ptr_equal(recorded_on, hipStreamPerThread);
+	assert_int_equal(ours->record(0, NULL, NULL, false, &out), 0);
+	assert_null(recorded_on);
+	for (query_answer = 0; query_answer < 2; query_answer++)
+		assert_int_equal(ours->passed(0, NULL, out), !query_answer);
+	events = 0;
+}
+
+static hipError_t hip_pool_create(hipMemPool_t *out, const hipMemPoolProps *wanted)
+{
+	*out = (hipMemPool_t)GIVEN;
+	pools += !answer;
+	return answer;
+}
+
+static hipError_t hip_pool_destroy(hipMemPool_t pool)
+{
+	assert_ptr_equal(pool, GIVEN);
+	pools--;
+	return hipSuccess;
+}
+
+static hipError_t hip_pool_set(hipMemPool_t pool, hipMemPoolAttr which, void *value)
+{
+	assert_true(*(uint64_t *)value == UINT64_MAX);
+	return set_answer;
+}
+
+static hipError_t hip_free_async(void *address, hipStream_t stream)
+{
+	return hipSuccess;
+}
+
+/* One that would not keep its memory is no use. On the host there is none. */
+TEST(pools_of_hip)
+{
+	const struct spill_vendor_pools *ours = spill_backend_hip.pools;
+	void *out;
+	spill_hip = (struct spill_hip){
+	    .hipDeviceGetAttribute = hip_attribute,
+	    .hipMallocFromPoolAsync = hip_pool_alloc,
+	    .hipFreeAsync = hip_free_async,
+	    .hipMemPoolCreate = hip_pool_create,
+	    .hipMemPoolDestroy = hip_pool_destroy,
+	    .hipMemPoolSetAttribute = hip_pool_set,
+	};
+	for (int failing = 0; failing < 3; failing++) {
+		answer = failing == 1 ? 2 : 0;
+		set_answer = failing == 2 ? 1 : 0;
+		pools = 0;
+		EXPECT(out, GIVEN, answer + set_answer,
+		       ours->create(0, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &out));
+		assert_int_equal(pools, failing == 0);
+	}
+	answer = set_answer = 0;
+	EXPECT(out, 0, hipErrorNotSupported, ours->create(0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &out));
+	spill_hip.hipFreeAsync = NULL;
+	EXPECT(out, 0, hipErrorNotSupported, ours->create(0, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &out));
+}
