@@ -171,6 +171,33 @@ CHILD_TEST(a_guarded_write_to_a_file_that_is_too_long)
 	close(file);
 }
 
+/* So that whoever uses this part of the stack next begins with a set of all signals. */
+__attribute__((noinline)) static void fill_stack(void)
+{
+	volatile char used[4096];
+	for (size_t i = 0; i < sizeof(used); i++)
+		used[i] = -1;
+}
+
+/* Those of a write alone are taken. */
+CHILD_TEST(another_signal_that_comes_meanwhile_stays)
+{
+	struct spill_signal_guard guard;
+	sigset_t others, before;
+	sigemptyset(&others);
+	sigaddset(&others, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &others, &before);
+	spill_signal_guard_enter(&guard);
+	write_to_nobody();
+	pthread_kill(pthread_self(), SIGHUP);
+	fill_stack();
+	spill_signal_guard_leave(&guard);
+	CHECK(is_pending(SIGHUP) && !is_pending(SIGPIPE));
+	int taken;
+	CHECK(sigwait(&others, &taken) == 0 && taken == SIGHUP);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* It waits for the program to let it in. */
 CHILD_TEST(a_signal_that_was_pending_stays_so)
 {

@@ -51,8 +51,12 @@ static bool kernel(long arguments[6], long *result)
 	return number == SYS_futex && arguments[2] == FUTEX_WAKE_PRIVATE && no_wakes;
 }
 
+static bool another_is_first; /* a thread begins with the maintenance while this one looks at the clock */
+
 static uint64_t now(void)
 {
+	if (another_is_first)
+		atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_MAINTENANCE);
 	return fake_ns ? fake_ns : spill_clock_machine_ns();
 }
 
@@ -420,10 +424,13 @@ static void *outside(void *argument)
 CHILD_TEST(never_closed_with_a_thread_outside)
 {
 	sem_init(&has_joined, 0, 0);
+	sem_init(&waits, 0, 0);
+	fake_libc[FAKE_syscall].hook = tell_who_waits;
 	spill_gate_join(COUNTERS);
 	CHECK(spill_gate_close(FOR_EVER));
 	fake_libc_fail(FAKE_mmap64, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	pthread_t thread = start(outside, NULL);
+	sem_wait(&waits); /* it sleeps meanwhile */
 	for (int look = 0; look < 1000; look++)
 		sched_yield();
 	CHECK(sem_trywait(&has_joined) == -1);
@@ -525,6 +532,17 @@ CHILD_TEST(looks_from_time_to_time)
 			spill_gate_leave(spill_gate_self);
 		}
 		CHECK(ticks == 2);
+	}
+}
+
+CHILD_TEST(one_thread_maintains)
+{
+	spill_gate_join(COUNTERS);
+	fake_ns = 1000000000;
+	for (another_is_first = true; ticks == 0; another_is_first = false) {
+		spill_gate_want_maintenance();
+		CHECK(spill_gate_enter(spill_gate_self) && ticks == !another_is_first);
+		spill_gate_leave(spill_gate_self);
 	}
 }
 

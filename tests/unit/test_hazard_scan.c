@@ -217,6 +217,11 @@ TEST(loaded_objects_are_looked_at_once)
 	USE_FAKE_OBJECTS({0, 1, ""});
 	assert_null(spill_hazard_scan_mapped());
 	assert_int_equal(fake_object_looks, looks);
+	/* A test that begins anew knows nothing of it. */
+	USE_FAKE_OBJECTS({0, 1, "libnvoptix.so.1"});
+	assert_null(spill_hazard_scan_mapped());
+	spill_hazard_scan_reset();
+	assert_non_null(spill_hazard_scan_mapped());
 	fake_libc_reset();
 	spill_hazard_scan_reset();
 }

@@ -525,6 +525,20 @@ CHILD_TEST(not_too_many_ranges)
 	CHECK(is_range(SPILL_LAUNCH_ACCESS_RANGES - 1, BASE, 8));
 }
 
+/* Nor are the chunks of a parameter looked for when there is room for no more of them. */
+CHILD_TEST(no_extent_behind_the_last_chunk_that_is_told)
+{
+	const unsigned count = SPILL_LAUNCH_ACCESS_KEYS + 10;
+	uint64_t pointers[] = {BASE, BASE + count * CHUNK};
+	allocation(0, count, 0);
+	allocation(count, 4, 0);
+	sizes[2][0] = sizeof(pointers);
+	spill_hint(&(struct spill_hint){
+	    .function = (void *)2, .size = {1, 1, 1, 1, 1, 1}, .params = (void *[]){pointers}});
+	CHECK(times == 1 && told.count == SPILL_LAUNCH_ACCESS_KEYS && told.range_count == 2);
+	CHECK(is_range(1, pointers[1], 4));
+}
+
 static unsigned range(uint64_t va, uint64_t bytes)
 {
 	return tell(&(struct spill_hint){.ranges = {{va, bytes}}, .stream = &times, .per_thread = true});

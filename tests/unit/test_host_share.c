@@ -448,15 +448,25 @@ static void text_file(const char *name, const char *text)
 	fclose(out);
 }
 
-/* Own process only, one note, and what is in its place is as it was. */
+static unsigned open_descriptors(void)
+{
+	unsigned open = 0;
+	for (int fd = 0; fd < 512; fd++)
+		open += fcntl(fd, F_GETFD) != -1;
+	return open;
+}
+
+/* Own process only, one note, and what is in its place is as it was. Nor is it kept open. */
 static void unusable(void)
 {
 	spill_host_share_use(path, 0);
+	unsigned before = open_descriptors();
 	assert_int_equal(spill_host_share_at_start().held, 0);
 	for (int i = 0; i < 3; i++)
 		add(1 * MIB);
 	assert_int_equal(others(), 0);
 	assert_int_equal(notes, 1);
+	assert_int_equal(open_descriptors(), before);
 	notes = 0;
 }
 

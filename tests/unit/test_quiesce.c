@@ -300,6 +300,18 @@ TEST(a_single_mark_is_behind_the_gate_and_spares_captures)
 	assert_true(mark_one());
 	assert_true(spill_mover_is_mine());
 	spill_mover_unlock();
+	/* How long it is waited for. */
+	spill_gate_join(0);
+	struct spill_gate_thread *other = spill_gate_self; /* as if it were another thread's */
+	spill_gate_self = NULL;
+	atomic_store(&other->inside, 1);
+	uint64_t before = fake_clock.ns;
+	fake_clock.tick_ns = 1000;
+	bool marked = mark_one();
+	atomic_store(&other->inside, 0);
+	spill_gate_self = other;
+	assert_false(marked);
+	assert_in_range(fake_clock.ns - before, 100000, 110000);
 	contexts[0].alive = 0; /* whoever asked for them destroys them */
 }
 
