@@ -61,6 +61,8 @@ TEST(hip)
 	assert_int_equal(spill_array_bytes_hip_channels(&channels, (hipExtent){10, 10, 0}, 0, 1), 400);
 	assert_int_equal(spill_array_bytes_hip_channels(&channels, (hipExtent){8, 8, 4}, hipArrayLayered, 2),
 	                 1024 + 256);
+	channels = (hipChannelFormatDesc){8, 16, 32, 8, hipChannelFormatKindFloat};
+	assert_int_equal(spill_array_bytes_hip_channels(&channels, (hipExtent){10, 10, 0}, 0, 1), 800);
 	channels.x = -64;
 	assert_int_equal(spill_array_bytes_hip_channels(&channels, (hipExtent){10, 10, 0}, 0, 1), 0);
 }

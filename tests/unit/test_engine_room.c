@@ -429,6 +429,11 @@ TEST(maintenance_fills_the_reserve)
 	assert_false(spill_reserve_maintain());
 	spill_chunked_enlist(chunked);
 	keep_reserve(2 * CHUNK);
+	void *context = fake_vendor.context;
+	fake_vendor.context = NULL; /* whose device it is is not known */
+	assert_true(spill_reserve_maintain());
+	assert_int_equal(away(), 0);
+	fake_vendor.context = context;
 	assert_true(spill_reserve_maintain());
 	assert_int_equal(away(), 2);
 }

@@ -18,6 +18,7 @@
 #include "note.h"
 #include "process.h"
 #include "real.h"
+#include "scratch.h"
 
 static char exported[SPILL_HOOKS], answered[SPILL_HOOKS]; /* their addresses are functions */
 static bool has_newer, has_older;                         /* forms of the resolver */
@@ -288,9 +289,27 @@ TEST(names_that_dlsym_answers_itself)
 	assert_null(found(library(), "cuMemFree_v2")); /* the library has none */
 	assert_null(found(RTLD_DEFAULT, "cuMemAlloc_v2"));
 	assert_null(found(RTLD_NEXT, "cuMemAlloc_v2"));
-	assert_null(found(library(), "cuTomorrow")); /* no row */
+	assert_null(found(library(), "cuTomorrow"));  /* no row */
+	assert_null(found(library(), "nvmlDeviceZ")); /* nor any row behind it */
 	assert_null(found(library(), "malloc"));
 	assert_null(found(library(), NULL));
 	assert_null(remembered);
 	assert_int_equal(notes, 0);
+}
+
+/* As libspill has one, and other preloads may have. */
+void *dlsym(void *restrict handle, const char *restrict name)
+{
+	return spill_real_dlsym()(handle, name);
+}
+
+/* The look at dlsym itself keeps nothing. This program's is in one library with the look-up. */
+TEST(a_look_at_wrappers_gives_its_room_back)
+{
+	void *room = spill_scratch_take();
+	spill_scratch_give_back(room);
+	spill_lookup_note_wrapper();
+	assert_int_equal(notes, 0);
+	assert_ptr_equal(spill_scratch_take(), room);
+	spill_scratch_give_back(room);
 }

@@ -399,6 +399,11 @@ TEST(a_limit_holds_for_what_moves)
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 0}; /* so that nothing makes way */
 	assert_int_equal(ask(0, 60 * MIB).place, SPILL_PLACE_MOVABLE);
 	assert_false(ask(1, 42 * MIB).served);
+	/* However small it is, it is mapped in steps of 2 MiB. */
+	policy.movable_min = (struct spill_amount){SPILL_AMOUNT_BYTES, MIB};
+	setting.cards[0].limit = 61 * MIB;
+	assert_false(ask(1, MIB).served);
+	setting.cards[0].limit = 100 * MIB;
 	assert_int_equal(ask(2, 40 * MIB).place, SPILL_PLACE_MOVABLE);
 	assert_int_equal(cli_model_held(&model, 0), 100 * MIB);
 	assert_false(ask(3, 2 * MIB).served);

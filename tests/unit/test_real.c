@@ -1,6 +1,7 @@
 /* The real functions that callers reach, by what dlsym gave them. */
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include "caller.h"
@@ -13,14 +14,17 @@ enum { PLAIN, PLUG_IN };
 const struct spill_row spill_rows[SPILL_HOOKS] = {[PLAIN] = {.domain = SPILL_HIP, .symbol = "hipFree"},
                                                   [PLUG_IN] = {.domain = SPILL_HIP, .symbol = "hipMalloc"}};
 
-static void *find_nothing(void *handle, const char *symbol)
+static char stub[1]; /* of ours */
+static void *beside; /* what a library has in its scope */
+
+static void *find_beside(void *handle, const char *symbol)
 {
-	return NULL;
+	return beside;
 }
 
 spill_dlsym_fn *spill_real_dlsym(void)
 {
-	return find_nothing;
+	return find_beside;
 }
 
 int spill_real_dlclose(void *handle)
@@ -37,7 +41,7 @@ void *spill_libc_symbol(const char *name)
 
 bool spill_row_has_stub(const struct spill_row *of, const void *address)
 {
-	return false;
+	return address == stub;
 }
 
 /* -- callers ------------------------------------------------------------------------------------------------ */
@@ -54,6 +58,22 @@ TEST(an_unload_ends_what_is_known)
 	spill_unloads_count();
 	assert_ptr_equal(spill_real(hook, caller), second);
 	assert_ptr_equal(spill_real(hook, caller + 1), second);
+}
+
+/* A library's own scope comes first, but for stubs of ours that are in it. */
+TEST(the_function_in_the_scope_of_the_caller)
+{
+	const struct spill_row *hook = &spill_rows[PLAIN];
+	const char *in_libc = (const char *)dlsym(RTLD_DEFAULT, "puts");
+	assert_non_null(in_libc);
+	next = second;
+	beside = first;
+	assert_ptr_equal(spill_real(hook, in_libc), first);
+	beside = stub;
+	assert_ptr_equal(spill_real(hook, in_libc + 1), second);
+	beside = NULL;
+	spill_unloads_count();
+	assert_ptr_equal(spill_real(hook, in_libc), second);
 }
 
 /* Plug-ins come and go for years, and the functions stay where they are. */

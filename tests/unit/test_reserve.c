@@ -253,6 +253,11 @@ TEST(the_driver_refuses_itself)
 	assert_true(asks(0, 20 * MIB));
 	spill_reserve_answered(0, 20 * MIB);
 	assert_int_equal(trims, 1);
+	pool_bytes = 5 * MIB; /* not enough for the request either */
+	assert_true(asks(0, 20 * MIB));
+	spill_reserve_answered(0, 20 * MIB);
+	assert_int_equal(trims, 2);
+	free_bytes[0] = 10 * MIB;
 	pool_bytes = 20 * MIB;
 	assert_false(asks(0, 20 * MIB));
 	pool_bytes = 100 * MIB;
@@ -426,6 +431,33 @@ TEST(code_looks_more_and_more_rarely_in_vain)
 		spill_reserve_whole(&vendor, 0, "", NULL);
 	}
 	assert_int_equal(looks, 10);
+	/* And so it begins anew: a pause is over when its time has passed, and the next one is twice as long. */
+	free_bytes[0] = 10 * MIB;
+	fake_clock.ns += MS;
+	for (unsigned pause = 1; pause <= 8; pause *= 2) {
+		looks = 0;
+		spill_reserve_whole(&vendor, 0, "", NULL);
+		assert_int_equal(looks, 2);
+		fake_clock.ns += pause * MS - 1;
+		spill_reserve_whole(&vendor, 0, "", NULL);
+		assert_int_equal(looks, 2);
+		fake_clock.ns++;
+	}
+}
+
+/* The pause of requests is one of code only where nothing can move. */
+TEST(code_looks_in_a_pause_of_requests_if_memory_can_move)
+{
+	for (unsigned moving = 0; moving < 2; moving++) {
+		setup(NULL);
+		vendor.moves = moving ? &moves : NULL;
+		spill_reserve_begin(0);
+		free_bytes[0] = 10 * MIB;
+		spill_reserve_keep(&vendor, 0, 0, "", NULL);
+		looks = 0;
+		spill_reserve_whole(&vendor, 0, "", NULL);
+		assert_int_equal(looks != 0, moving);
+	}
 }
 
 /* A look of a request is content with half of the reserve. Code that is loaded a moment later is not. */

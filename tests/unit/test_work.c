@@ -68,6 +68,7 @@ static CUresult launch(void)
 /* -- what is replaced ------------------------------------------------------------------------------------- */
 
 static bool off;
+static unsigned look_ups;
 static unsigned rooms, room_until = 1000;
 static int room_result;
 static unsigned room_attempt;
@@ -91,6 +92,7 @@ bool spill_shim_ready(void)
 void *spill_real(const struct spill_row *row, const void *caller)
 {
 	errno = EDOM;
+	look_ups++;
 	if (row == &spill_rows[SPILL_HOOK_cuGraphLaunch] || row == &spill_rows[SPILL_HOOK_cuGraphUpload])
 		return (void *)real_graph;
 	return row == &spill_rows[SPILL_HOOK_cuLaunchKernel] ? (void *)real_launch : NULL;
@@ -133,6 +135,7 @@ CHILD_TEST(passes_the_gate)
 	CHECK(errno_at_call == 0 && errno == ERANGE); /* the program's before, the driver's after */
 	CHECK(spill_gate_self && !atomic_load(&spill_gate_self->inside));
 	CHECK(launch() == CUDA_SUCCESS && calls == 2 && was_inside);
+	CHECK(look_ups == 1); /* by the first call alone */
 	CHECK(counted() == 2 && hits() == 0 && rooms == 0);
 	CHECK(spill_gate_counted(spill_work_counter(SPILL_WORK_cuLaunchKernel, SPILL_WAY_PROC)) == 0);
 }

@@ -186,7 +186,7 @@ static void decide_run(struct cli_replay *replay, struct cli_replay_run *run, st
 	run->judged = !doubt;
 	run->alloc_count = run->recording->alloc_count;
 	run->was_refused = run->recording->refused;
-	run->was_refused_by_host = run->recording->refused_by_host;
+	run->host_refused = run->recording->host_refused;
 	summary->exited = false;
 	cli_replay_decide(run, summary, replay->report.summaries.names);
 	if (run->judged)

@@ -218,7 +218,7 @@ static void add_refused(struct cli_recording *recording, const struct cli_event 
 	recording->refused++;
 	by_host = cli_name_is(event->reason, "host.limit") || cli_name_is(event->reason, "host.reserve") ||
 	          cli_name_is(event->reason, "host.pressure");
-	recording->refused_by_host += by_host;
+	recording->host_refused |= by_host;
 	ask = add_ask(recording, event, by_host ? CLI_ASK_REFUSED_BY_HOST : CLI_ASK_REFUSED);
 	ask->slot = take_slot(recording);
 	add_allocation(recording, event, ask)->was.where = CLI_WHERE_NOWHERE;

@@ -43,9 +43,9 @@ struct cli_recording {
 	size_t alloc_count, alloc_size;
 	struct cli_recorded_site *sites;
 	size_t site_count, site_size;
-	size_t slots;             /* most allocations at once */
-	uint64_t refused;         /* recorded out of memory, without oom.honest_first */
-	uint64_t refused_by_host; /* the part for lack of host memory */
+	size_t slots;      /* most allocations at once */
+	uint64_t refused;  /* recorded out of memory, without oom.honest_first */
+	bool host_refused; /* one of them for lack of host memory */
 	struct cli_recorded_device {
 		/* Device memory of others, from out of memory lines. */
 		bool known;

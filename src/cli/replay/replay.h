@@ -64,7 +64,7 @@ struct cli_replay_run {
 	uint64_t newly_refused; /* served in the recording */
 	/* recorded out of memory, and the part that would be served */
 	uint64_t was_refused, now_served;
-	uint64_t was_refused_by_host; /* recorded out of memory for lack of host memory */
+	bool host_refused; /* one was recorded out of memory for lack of host memory */
 	uint64_t honest;
 	struct cli_replay_refused first;
 	struct cli_replay_sum elsewhere, ways[CLI_WHERES][CLI_WHERES];

@@ -178,7 +178,7 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		printf("  of %" PRIu64 " out of memory in the recording, %" PRIu64
 		       " would be served; the program's further requests are not known\n",
 		       run->was_refused, run->now_served);
-	if (replay->options.host == SPILL_UNLIMITED && run->was_refused_by_host)
+	if (replay->options.host == SPILL_UNLIMITED && run->host_refused)
 		puts("  requests that were refused for lack of host memory are refused again, unless they "
 		     "fit on the device (--host SIZE)");
 	if (run->honest)
