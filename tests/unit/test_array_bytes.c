@@ -28,6 +28,8 @@ TEST(levels_halve_what_is_no_layer)
 	assert_int_equal(cuda(8, 8, 8, CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_LAYERED, 2), 512 + 128);
 	assert_int_equal(cuda(8, 8, 6, CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_CUBEMAP, 2), 384 + 96);
 	assert_int_equal(cuda(8, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, 4), 8 + 4 + 2 + 1);
+	/* The driver has no more than 32 of them. */
+	assert_int_equal(cuda(8, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, 40), 8 + 4 + 2 + 29);
 }
 
 TEST(nothing)

@@ -397,6 +397,13 @@ CHILD_TEST(without_membarrier)
 	CHECK(registrations == 0 && barriers == 0);
 }
 
+/* The closer asks what the kernel offers, if nobody has submitted work yet. */
+CHILD_TEST(closed_before_anybody_joins)
+{
+	no_membarrier = true;
+	CHECK(spill_gate_close(0) && is_bare());
+}
+
 CHILD_TEST(never_closed_without_registration)
 {
 	no_registration = true;

@@ -454,6 +454,12 @@ CHILD_TEST(a_driver_without_graphs)
 	CHECK(asked == 0 && launch(1) == 0);
 }
 
+CHILD_TEST(a_graph_without_nodes_is_asked_for_them_once)
+{
+	make(1, &(struct graph){0});
+	CHECK(asked == 1 && launch(1) == 0);
+}
+
 /* -- memory of a graph's own ------------------------------------------------------------------------------ */
 
 #define MIB (1ull << 20)

@@ -143,6 +143,13 @@ static unsigned tell(const struct spill_hint *hint)
 	return keys;
 }
 
+/* The n-th range that was told. */
+static bool is_range(unsigned n, uint64_t va, uint32_t units)
+{
+	return n < told.range_count && told.ranges[n].first == va >> SPILL_CHUNK_MAP_UNIT_SHIFT &&
+	       told.ranges[n].units == units;
+}
+
 static unsigned grid = 1; /* another one is another site */
 
 static unsigned launch(uintptr_t function, void **params, void **extra)
@@ -270,6 +277,18 @@ CHILD_TEST(a_driver_that_cannot_tell)
 		sizes[7][i] = 8;
 	CHECK(launch(7, (void *[]){&one}, NULL) == 0); /* too many */
 	CHECK(launch(3, NULL, NULL) == 0);
+}
+
+/* A parameter of 32,764 bytes is the longest that a driver has. */
+CHILD_TEST(the_longest_parameter)
+{
+	static uint64_t words[32768 / 8];
+	words[0] = BASE;
+	allocation(0, 1, 0);
+	sizes[3][0] = 32764;
+	CHECK(launch(3, (void *[]){words}, NULL) == 1);
+	sizes[5][0] = 32768;
+	CHECK(launch(5, (void *[]){words}, NULL) == 0);
 }
 
 /* The handle has fewer parameters now: one more would be read from behind the array. */
@@ -424,6 +443,27 @@ CHILD_TEST(each_parameter_reaches_as_far_as_lately)
 	CHECK(launch(3, (void *[]){both}, NULL) == 0x3f3f && told.sure == 6);
 }
 
+/* No more than 16 of them; of a few nothing is known, as others have their places in the table. */
+CHILD_TEST(no_more_reach_further_than_there_is_room_for)
+{
+	uint64_t pointers[30];
+	unsigned further = 0;
+	allocation(0, 32, 0);
+	for (unsigned i = 0; i < 30; i++)
+		pointers[i] = BASE;
+	sizes[3][0] = sizeof(pointers);
+	CHECK(launch(3, (void *[]){pointers}, NULL) == UINT32_MAX && told.sure == 32);
+	uint32_t usual = grid;
+	CHECK(uses(BASE + 2 * CHUNK));
+	grid = usual;
+	CHECK(launch(3, (void *[]){pointers}, NULL) == UINT32_MAX && told.sure == 2);
+	for (unsigned i = 0; i < 30; i++) {
+		CHECK(is_range(i, BASE, 128) || is_range(i, BASE, 8));
+		further += is_range(i, BASE, 128);
+	}
+	CHECK(further == 16);
+}
+
 /* The first launches of all know of no begins yet, and are taken to reach to the end: not for ever. */
 CHILD_TEST(what_reached_too_far_is_forgotten)
 {
@@ -473,13 +513,6 @@ CHILD_TEST(each_key_once_and_not_too_many)
 	      told.bytes == SPILL_LAUNCH_ACCESS_KEYS * CHUNK);
 	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS; i++)
 		CHECK(told.keys[i] == KEY(i));
-}
-
-/* The n-th range that was told. */
-static bool is_range(unsigned n, uint64_t va, uint32_t units)
-{
-	return n < told.range_count && told.ranges[n].first == va >> SPILL_CHUNK_MAP_UNIT_SHIFT &&
-	       told.ranges[n].units == units;
 }
 
 /* Units, not chunks, and in the order of the parameters; a buffer twice if two parameters name it. */

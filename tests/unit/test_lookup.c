@@ -192,6 +192,18 @@ TEST(what_is_no_function_of_a_row_stays_as_it_is)
 	assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", other), other);
 }
 
+TEST(what_the_driver_does_not_answer_stays_so)
+{
+	struct spill_request request = {.domain = SPILL_CUDA_DRIVER,
+	                                .hook = SPILL_HOOK_cuGetProcAddress_v2,
+	                                .name = "cuMemAllocTomorrow"};
+	spill_lookup_substitute(&request); /* the program gave no place for an answer */
+	assert_null(looked_up(SPILL_CUDA_DRIVER, "cuMemAllocTomorrow", NULL));
+	assert_null(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", NULL));
+	assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, NULL, &exported), &exported);
+	assert_int_equal(notes, 0);
+}
+
 /* HIP's resolver gives what is exported. CUDA's resolver knows nothing of its rows. */
 TEST(hips_functions_are_the_exported_ones)
 {
