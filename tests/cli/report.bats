@@ -923,6 +923,19 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	[ "$(functions a | jq length)" = 1 ]
 }
 
+@test "functions: a page has as many as rows, and callers without one do not count" {
+	elf lib.so build_id=0011 "functions=$alloc:0x1a00:0x40"
+	with_file "$PWD/lib.so" 0011 >all.jsonl
+	{
+		sed -n 1,3p all.jsonl
+		for number in {100..299}; do
+			sed -n "3{s/\"seq\":1/\"seq\":$number/;s/libggml-cuda.so+0x1a2b/other.so+0x$number/;s/1073741824/2147483648/g;p}" all.jsonl
+		done
+	} >many.jsonl
+	"$spill" report --html page.html many.jsonl || [ $? -eq 1 ]
+	[ "$(page_data <page.html | jq -c '.runs[0] | [.by_caller, .functions | length]')" = '[200,1]' ]
+}
+
 @test "functions: the program's own file is known from the start line of older logs" {
 	elf prog "functions=main:0x1000:0x200"
 	with_file /none | sed "2d;1s|llama-server|prog|;1s|/usr/bin/llama-server|$PWD/prog|;s/prog+0x1\"/prog+0x1010\"/" >a

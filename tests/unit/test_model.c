@@ -11,6 +11,7 @@
 
 #include "model.h"
 #include "promote.h"
+#include "recording.h"
 #include "replay.h"
 #include "roll.h"
 
@@ -545,4 +546,44 @@ TEST(the_smallest_limit_is_the_smallest)
 			cli_model_take(&model, &asks[i]);
 		assert_int_equal(model.refused, 0);
 	}
+}
+
+/* -- memory that sum lines tell ---------------------------------------------------------------- */
+
+static struct cli_recording recording;
+
+static void sum_line(const struct cli_name *caller, uint64_t live, uint64_t device)
+{
+	cli_recording_event(
+	    &recording,
+	    &(struct cli_event){
+	        .kind = CLI_EVENT_SUM,
+	        .level = {.device = device, .device_peak = device, .all = device, .all_peak = device},
+	        .sum = {.live = live, .peak = live},
+	        .api = caller,
+	        .caller = caller});
+}
+
+static uint64_t level_of(uint64_t key)
+{
+	const struct cli_live_entry *entry = cli_live_find(&recording.levels, key);
+	return entry ? entry->held.device : 0;
+}
+
+/* The other call site has freed what the device lacks, and no more than that. */
+TEST(a_site_that_grows_leaves_the_others_what_is_theirs)
+{
+	static struct cli_name one = {.id = 0, .length = 1, .text = "1"};
+	static struct cli_name other = {.id = 1, .length = 1, .text = "2"};
+	uint64_t key = 0;
+	cli_recording_begin(&recording, &spill_backend_cuda);
+	sum_line(&one, 10 * MIB, 10 * MIB);
+	for (size_t i = 0; i < recording.levels.size; i++)
+		if (recording.levels.entries[i].held.device == 10 * MIB)
+			key = recording.levels.entries[i].seq;
+	sum_line(&other, 20 * MIB, 30 * MIB);
+	assert_int_equal(level_of(key), 10 * MIB);
+	sum_line(&other, 25 * MIB, 32 * MIB);
+	assert_int_equal(level_of(key), 7 * MIB);
+	cli_recording_free(&recording);
 }
