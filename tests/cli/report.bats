@@ -398,6 +398,12 @@ example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
 	has "less on device 0 (12.52 GiB wanted + 64.00 MiB device.reserve - 11.27 GiB room = 1.32 GiB)"
 	has "  to fit         less memory of other programs on device 0: they held 128.53 GiB of 139.80 GiB, with contexts and code, and 1.32 GiB less is enough (nvidia-smi or rocm-smi shows whose); or a smaller batch"
 	has_not "as much less of other programs"
+	# If they had left just enough, the reserve alone was short.
+	wanted=$(json seen.jsonl | jq '.runs[0].devices[0].fit.wanted')
+	sed "s/\"ours\":12000000000/\"ours\":$((150110011392 - 100000000 - 150109880320 + wanted))/" seen.jsonl >just.jsonl
+	[ "$(json just.jsonl | jq -c '.runs[0].devices[0].fit | [.surplus, .reserved]')" = '[0,true]' ]
+	run "$spill" report just.jsonl
+	has_line "  to fit         a little less on the device: it was full up to device.reserve"
 	# On a card of 13 GiB they held little more, and it may be contexts and code.
 	sed 's/150110011392/13958643712/; s/150109880320/13958643712/' seen.jsonl >little.jsonl
 	run "$spill" report little.jsonl

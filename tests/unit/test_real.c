@@ -10,9 +10,11 @@
 
 /* -- in place of the look-ups of the shim: nothing is found but what is remembered ------------------------ */
 
-enum { PLAIN, PLUG_IN };
-const struct spill_row spill_rows[SPILL_HOOKS] = {[PLAIN] = {.domain = SPILL_HIP, .symbol = "hipFree"},
-                                                  [PLUG_IN] = {.domain = SPILL_HIP, .symbol = "hipMalloc"}};
+enum { PLAIN, PLUG_IN, OF_DRIVER };
+const struct spill_row spill_rows[SPILL_HOOKS] = {
+    [PLAIN] = {.domain = SPILL_HIP, .symbol = "hipFree"},
+    [PLUG_IN] = {.domain = SPILL_HIP, .symbol = "hipMalloc"},
+    [OF_DRIVER] = {.domain = SPILL_CUDA_DRIVER, .symbol = "cuMemFree_v2"}};
 
 static char stub[1]; /* of ours */
 static void *beside; /* what a library has in its scope */
@@ -58,6 +60,19 @@ TEST(an_unload_ends_what_is_known)
 	spill_unloads_count();
 	assert_ptr_equal(spill_real(hook, caller), second);
 	assert_ptr_equal(spill_real(hook, caller + 1), second);
+}
+
+/* There is one driver, and it stays. Its functions are looked up until they are found. */
+TEST(the_driver_is_the_same_for_all)
+{
+	const struct spill_row *hook = &spill_rows[OF_DRIVER];
+	next = NULL;
+	assert_null(spill_real(hook, caller));
+	next = first;
+	assert_ptr_equal(spill_real(hook, caller), first);
+	next = second;
+	spill_unloads_count();
+	assert_ptr_equal(spill_real(hook, caller + 1), first);
 }
 
 /* A library's own scope comes first, but for stubs of ours that are in it. */
