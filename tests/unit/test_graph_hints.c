@@ -5,6 +5,7 @@
 #include "graph_hints.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,6 +304,10 @@ CHILD_TEST(copies_and_sets_by_their_ranges)
 	CHECK(launch(1) == 1 + 4 && !told.once); /* allocations end at chunks here */
 	make(1, GRAPH(COPY(1000, AT(3) - 8, 0)));
 	CHECK(launch(1) == 0);
+	for (unsigned i = 3; i < 5; i++)
+		CHECK(spill_chunk_map_set(AT(i), CHUNK, false, i < 4));
+	make(1, GRAPH(COPY(1000, AT(3), CHUNK)));
+	CHECK(launch(1) == 8); /* to the last byte of its chunk */
 }
 
 CHILD_TEST(graphs_in_graphs)
@@ -458,6 +463,17 @@ CHILD_TEST(a_graph_without_nodes_is_asked_for_them_once)
 {
 	make(1, &(struct graph){0});
 	CHECK(asked == 1 && launch(1) == 0);
+}
+
+/* What is read of a graph is kept in as much memory, however often it changes. */
+CHILD_TEST(changes_cost_no_memory)
+{
+	chunks(1, 0);
+	make(1, GRAPH(SET(AT(0))));
+	size_t before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < 1000; i++)
+		make(1, GRAPH(SET(AT(0))));
+	CHECK(mallinfo2().uordblks <= before + 10000);
 }
 
 /* -- memory of a graph's own ------------------------------------------------------------------------------ */
@@ -752,6 +768,13 @@ CHILD_TEST(each_granule_once)
 		sets[i] = (struct node)SET(BASE + i * SPILL_CHUNK_MAP_UNIT);
 	make(1, &(struct graph){many, sets});
 	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
+	/* A word and a set are two, although they begin alike. */
+	for (unsigned i = 0; i < 200; i++)
+		words[i] = BASE + i * SPILL_CHUNK_MAP_UNIT;
+	bytes = 200 * sizeof(*words);
+	sets[200] = nodes[0];
+	make(1, &(struct graph){201, sets});
+	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == 400);
 	free(sets);
 	free(words);
 }

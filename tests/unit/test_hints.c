@@ -570,6 +570,16 @@ CHILD_TEST(no_extent_behind_the_last_chunk_that_is_told)
 	    .function = (void *)2, .size = {1, 1, 1, 1, 1, 1}, .params = (void *[]){pointers}});
 	CHECK(times == 1 && told.count == SPILL_LAUNCH_ACCESS_KEYS && told.range_count == 2);
 	CHECK(is_range(1, pointers[1], 4));
+	/* Nor how far it reached in the launch before. */
+	uint64_t first = BASE;
+	sizes[4][0] = 8;
+	for (unsigned again = 0; again < 2; again++) {
+		spill_hint(&(struct spill_hint){
+		    .function = (void *)4, .size = {1, 1, 1, 1, 1, 1}, .params = (void *[]){&first}});
+		CHECK(told.count == SPILL_LAUNCH_ACCESS_KEYS && told.range_count == 1);
+		CHECK(is_range(0, BASE, again ? 8 : 4 * count));
+		spill_chunk_map_begins(BASE + 2 * CHUNK);
+	}
 }
 
 static unsigned range(uint64_t va, uint64_t bytes)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "abi/cuda.h"
+#include "caller.h"
 #include "graph_hints.h"
 #include "hints.h"
 #include "layouts.h"
@@ -237,17 +238,23 @@ TEST(a_stub_is_known_by_its_row)
 }
 
 /* lookup_driver.c, beside this program. Also found by the search order. */
-static void *library(void)
+static void *open_library(void)
 {
-	static void *library;
 	char path[4200];
 	ssize_t length = readlink("/proc/self/exe", path, 4096);
 	assert_true(length > 0);
 	path[length] = '\0';
 	strcpy(strrchr(path, '/') + 1, "lookup_driver.so");
-	if (!library)
-		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	assert_non_null(library);
+	return library;
+}
+
+static void *library(void)
+{
+	static void *library;
+	if (!library)
+		library = open_library();
 	return library;
 }
 
@@ -324,4 +331,15 @@ TEST(a_look_at_wrappers_gives_its_room_back)
 	assert_int_equal(notes, 0);
 	assert_ptr_equal(spill_scratch_take(), room);
 	spill_scratch_give_back(room);
+}
+
+/* The last test, as the library is gone behind it. */
+TEST(only_a_close_that_unloads_counts)
+{
+	unsigned before = spill_unloads();
+	library();
+	assert_int_equal(dlclose(open_library()), 0);
+	assert_int_equal(spill_unloads(), before);
+	assert_int_equal(dlclose(library()), 0);
+	assert_int_equal(spill_unloads(), before + 1);
 }

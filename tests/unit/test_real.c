@@ -130,8 +130,14 @@ TEST(what_was_known_before_an_unload_makes_room)
 {
 	const struct spill_row *hook = &spill_rows[PLUG_IN];
 	next = first;
-	for (unsigned i = 0; i < sizeof(many); i++)
-		spill_real(hook, &many[i]);
+	size_t before = 0;
+	for (unsigned times = 0; times < 2; times++) {
+		assert_true(!times || mallinfo2().uordblks > before);
+		before = mallinfo2().uordblks;
+		for (unsigned i = 0; i < sizeof(many); i++)
+			spill_real(hook, &many[i]);
+	}
+	assert_in_range(mallinfo2().uordblks, 0, before + 1000); /* nothing for those without a place */
 	spill_unloads_count();
 	assert_all_are_known(hook);
 }

@@ -18,6 +18,7 @@
 #include "graph_access.h"
 #include "vendor_pool.h"
 #include "make_room.h"
+#include "movable.h"
 #include "process.h"
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
@@ -81,6 +82,8 @@ const struct spill_row spill_rows[SPILL_HOOKS] = {
     [SPILL_HOOK_cuMemcpyAsync] = {.symbol = "cuMemcpyAsync"},
     [SPILL_HOOK_cuGraphLaunch] = {.symbol = "cuGraphLaunch"},
     [SPILL_HOOK_cuGraphUpload] = {.symbol = "cuGraphUpload"},
+    [SPILL_HOOK_cuMemBatchDecompressAsync] = {.symbol = "cuMemBatchDecompressAsync"},
+    [SPILL_HOOK_cuMemBatchDecompressAsync_ptsz] = {.symbol = "cuMemBatchDecompressAsync_ptsz"},
 };
 
 bool spill_shim_ready(void)
@@ -206,6 +209,27 @@ CHILD_TEST(graphs_with_memory_of_their_own)
 	rooms = 0;
 	full_calls = calls + 3;
 	CHECK(launch() == CUDA_SUCCESS && rooms == 3 && room_whole == 0);
+}
+
+/* Work of the device itself on memory that cuMemAlloc made. */
+CHILD_TEST(nothing_moves_for_who_has_the_device_decompress)
+{
+	static const enum spill_hook hooks[] = {SPILL_HOOK_cuMemBatchDecompressAsync,
+	                                        SPILL_HOOK_cuMemBatchDecompressAsync_ptsz};
+	static struct spill_policy policy;
+	spill_policy_default(&policy);
+	spill_process_use_policy(&policy);
+	spill_work_wanted(&spill_rows[SPILL_HOOK_cuLaunchKernel]);
+	CHECK(!spill_movable_never(0));
+	for (unsigned i = 0; i < 2; i++) {
+		spill_thread.depth = 1; /* our own look-up */
+		spill_work_wanted(&spill_rows[hooks[i]]);
+		CHECK(!spill_movable_never(0));
+		spill_thread.depth = 0;
+		spill_work_wanted(&spill_rows[hooks[i]]);
+		CHECK(spill_movable_never(0));
+		spill_movable_reset();
+	}
 }
 
 CHILD_TEST(names_the_call_of_the_runtime)
