@@ -769,12 +769,12 @@ CHILD_TEST(each_granule_once)
 	make(1, &(struct graph){many, sets});
 	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
 	/* A word and a set are two, although they begin alike. */
-	for (unsigned i = 0; i < 200; i++)
+	for (unsigned i = 0; i < 2000; i++)
 		words[i] = BASE + i * SPILL_CHUNK_MAP_UNIT;
-	bytes = 200 * sizeof(*words);
-	sets[200] = nodes[0];
-	make(1, &(struct graph){201, sets});
-	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == 400);
+	bytes = 2000 * sizeof(*words);
+	sets[2000] = nodes[0];
+	make(1, &(struct graph){2001, sets});
+	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == 4000);
 	free(sets);
 	free(words);
 }
