@@ -185,7 +185,6 @@ struct spill_boxes spill_boxes_of_batch(const CUDA_MEMCPY3D_BATCH_OP *copy)
 
 struct spill_box spill_box_set(CUdeviceptr to, size_t pitch, size_t bytes, size_t height)
 {
-	struct copy_side side = {
-	    .type = CU_MEMORYTYPE_DEVICE, .device = to, .pitch = height > 1 ? pitch : bytes};
+	struct copy_side side = {.type = CU_MEMORYTYPE_DEVICE, .device = to, .pitch = pitch};
 	return box_of(&side, bytes, height, 1);
 }

@@ -542,6 +542,21 @@ CHILD_TEST(memory_stays_through_changes)
 }
 
 /* Not all of it is none of it: a launch is not asked again by a figure that is too low. */
+/* Graphs within graphs are read 16 deep. What is deeper may have memory that nobody knows. */
+CHILD_TEST(memory_deep_inside)
+{
+	struct node nodes[18], innermost = MEMORY(64, 40);
+	struct graph graphs[18];
+	memory_is_seen();
+	for (unsigned i = 0; i < 18; i++) {
+		nodes[i] = (struct node){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = &graphs[i + 1]};
+		graphs[i] = (struct graph){1, &nodes[i]};
+	}
+	nodes[17] = innermost;
+	CHECK(memory(&graphs[1]) == 64);
+	CHECK(memory(&graphs[0]) == 0);
+}
+
 CHILD_TEST(memory_that_cannot_be_read)
 {
 	memory_is_seen();

@@ -651,6 +651,7 @@ CHILD_TEST(batches_use_what_each_copy_does)
 	CHECK(tell(&(struct spill_hint){.to = to, .from = NULL, .sizes = sizes, .count = 2}) == 0);
 	CHECK(tell(&(struct spill_hint){.copies_3d = copies, .count = 2, .stream = to}) == 0xd && told.once);
 	CHECK(tell(&(struct spill_hint){.copies_3d = NULL, .count = 2}) == 0);
+	CHECK(tell(&(struct spill_hint){.copies_3d = copies, .count = 0}) == 0);
 }
 
 /* -- stubs ------------------------------------------------------------------------------------------------ */

@@ -16,6 +16,7 @@
 #include "graph_hints.h"
 #include "hints.h"
 #include "layouts.h"
+#include "movable.h"
 #include "note.h"
 #include "process.h"
 #include "real.h"
@@ -24,7 +25,8 @@
 static char exported[SPILL_HOOKS], answered[SPILL_HOOKS]; /* their addresses are functions */
 static bool has_newer, has_older;                         /* forms of the resolver */
 static unsigned newer_calls, older_calls, notes;
-static char noted[32];
+static char noted[32], noted_text[256];
+static struct spill_policy policy;
 static void *in_driver;   /* not NULL: what the driver exports, whatever the row */
 static void *in_resolver; /* what its resolver gives */
 
@@ -102,6 +104,7 @@ void spill_note(const char *code, const char *text)
 {
 	notes++;
 	strncpy(noted, code, sizeof(noted) - 1);
+	strncpy(noted_text, text, sizeof(noted_text) - 1);
 }
 
 void spill_note_flush(void)
@@ -115,6 +118,8 @@ const struct spill_fork_lock spill_note_fork_lock = {&note_lock, NULL};
 
 static int setup(void **state)
 {
+	spill_policy_default(&policy);
+	spill_process_use_policy(&policy);
 	has_newer = has_older = true;
 	newer_calls = older_calls = notes = 0;
 	in_driver = in_resolver = remembered = NULL;
@@ -179,9 +184,13 @@ TEST(what_is_no_function_of_a_row_stays_as_it_is)
 		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", &unknown), &unknown);
 		assert_int_equal(notes, 1);
 		assert_string_equal(noted, "unknown-version");
+		assert_string_equal(noted_text, "cuMemAlloc was asked for in a version that libspill does "
+		                                "not know: passed through");
 		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuMemAllocTomorrow", &unknown), &unknown);
 		assert_int_equal(notes, 2);
 		assert_string_equal(noted, "unknown-symbol");
+		assert_string_equal(noted_text, "cuMemAllocTomorrow looks like an allocation that libspill "
+		                                "does not know: passed through");
 		assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuTomorrow", &unknown), &unknown);
 		/* That of another base is of another kind. */
 		void *free_function = &exported[SPILL_HOOK_cuMemFree_v2];
@@ -264,6 +273,16 @@ static void *found(void *handle, const char *name)
 	void *stub = spill_dlsym_find(handle, name, &has_newer);
 	spill_thread.depth = 0;
 	return stub;
+}
+
+/* Work that is not known stops all moves; but not if the library itself looks it up. */
+TEST(own_look_ups_stop_nothing)
+{
+	static char unknown;
+	assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "cuLaunchTomorrow", &unknown), &unknown);
+	assert_null(found(library(), "cuLaunchTomorrow"));
+	assert_false(spill_movable_never(0));
+	assert_int_equal(notes, 0);
 }
 
 /* NULL: dlsym itself is to answer. */

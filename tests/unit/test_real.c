@@ -29,8 +29,12 @@ spill_dlsym_fn *spill_real_dlsym(void)
 	return find_beside;
 }
 
+static unsigned closes;
+
 int spill_real_dlclose(void *handle)
 {
+	assert_non_null(handle);
+	closes++;
 	return 0;
 }
 
@@ -84,6 +88,7 @@ TEST(the_function_in_the_scope_of_the_caller)
 	next = second;
 	beside = first;
 	assert_ptr_equal(spill_real(hook, in_libc), first);
+	assert_int_equal(closes, 1); /* the library can be unloaded as before */
 	beside = stub;
 	assert_ptr_equal(spill_real(hook, in_libc + 1), second);
 	beside = NULL;
