@@ -215,6 +215,25 @@ static void begin_capture_behind(struct context *context)
 		set_capturing(true);
 }
 
+static void end_capture(void)
+{
+	set_capturing(false);
+}
+
+static void end_capture_later(void)
+{
+	before_next_lock(end_capture);
+}
+
+/* It ends before the third context is looked up. The second one could not be marked. */
+static void begin_short_capture(struct context *context)
+{
+	if (context == &contexts[0]) {
+		set_capturing(true);
+		before_next_lock(end_capture_later);
+	}
+}
+
 TEST(a_capture_ends_the_wait)
 {
 	set_capturing(true);
@@ -225,6 +244,11 @@ TEST(a_capture_ends_the_wait)
 	on_mark = begin_capture_behind;
 	assert_false(wait_ms(50));
 	assert_int_equal(queries, 0);
+	no_event_is_left();
+	set_capturing(false);
+	on_mark = begin_short_capture;
+	assert_false(wait_ms(50));
+	before_next_lock(NULL);
 	no_event_is_left();
 	set_capturing(false);
 	on_mark = NULL;
