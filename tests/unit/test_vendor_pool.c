@@ -13,6 +13,7 @@
 #include "account.h"
 #include "fake_vendor.h"
 #include "fake_libc.h"
+#include "ordered_pool.h"
 #include "vendor_pool.h"
 
 #define MIB (1ull << 20)
@@ -425,6 +426,22 @@ TEST(ours_on_host)
 	assert_int_equal(spill_vendor_pool_trim(&fake_vendor_backend, 0, true), 64 * MIB);
 	assert_int_equal(fake_vendor.pools, 0);
 	assert_int_equal(spill_account_host_held(), 0);
+}
+
+/* Ours on the device keeps all that it has. Its memory in stream order is ours, and that on the host is not. */
+TEST(ours_on_the_device)
+{
+	const char *error;
+	struct spill_vendor_pool *host =
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
+	struct spill_vendor_pool *device = spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_DEVICE,
+	                                                          SPILL_LOCATION_DEVICE, &error);
+	assert_null(spill_ordered_pool_of(&fake_vendor_backend, spill_vendor_pool_handle(host)));
+	struct spill_ordered_pool *pool =
+	    spill_ordered_pool_of(&fake_vendor_backend, spill_vendor_pool_handle(device));
+	assert_non_null(pool);
+	assert_true(spill_ordered_kept(pool) == UINT64_MAX);
+	spill_vendor_pool_trim(&fake_vendor_backend, 0, true);
 }
 
 static struct spill_vendor_pool *made_meanwhile;
