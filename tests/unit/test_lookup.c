@@ -335,13 +335,13 @@ TEST(names_that_dlsym_answers_itself)
 	assert_int_equal(notes, 0);
 }
 
-/* As libspill has one, and other preloads may have. */
+/* Another preload may have one, too. */
 void *dlsym(void *restrict handle, const char *restrict name)
 {
 	return spill_real_dlsym()(handle, name);
 }
 
-/* The look at dlsym itself keeps nothing. This program's is in one library with the look-up. */
+/* A look at who wraps dlsym keeps no room. The dlsym above is in the same library as the look-up, so nothing is noted. */
 TEST(a_look_at_wrappers_gives_its_room_back)
 {
 	void *room = spill_scratch_take();
@@ -352,7 +352,7 @@ TEST(a_look_at_wrappers_gives_its_room_back)
 	spill_scratch_give_back(room);
 }
 
-/* The last test, as the library is gone behind it. */
+/* The last test, because it unloads the library. */
 TEST(only_a_close_that_unloads_counts)
 {
 	unsigned before = spill_unloads();
