@@ -142,7 +142,12 @@ TEST(opens_are_counted)
 	assert_true(first == second);
 	close_handle(first);
 	close_handle(third);
+	/* Each free asks. While nothing is open it takes no lock. */
+	unsigned taken = locks_taken();
 	assert_false(spill_ipc_at(first, &range));
+	assert_false(spill_ipc_close(first));
+	assert_null(spill_ipc_take_unused(&range));
+	assert_int_equal(locks_taken(), taken);
 	spill_placement_release(made, false);
 	nothing_is_held();
 }
