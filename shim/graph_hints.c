@@ -338,7 +338,7 @@ static void record_graph(struct reading *reading, CUgraphExec exec, const struct
 void spill_graph_changed(const struct spill_graph_change *change)
 {
 	CUgraphExec exec = change->made ? *change->made : change->exec;
-	bool follows = spill_chunked_any() && (spill_process_policy()->movable_follow != SPILL_SWITCH_OFF ||
+	bool follows = spill_chunked_any() && (spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF ||
 	                                       spill_access_recording_on());
 	if (!follows && !(change->made && spill_vendor_pool_has_graphs()))
 		return;

@@ -7,6 +7,7 @@
 #include "chunk_map.h"
 #include "graph_access.h"
 #include "hash.h"
+#include "overlap.h"
 #include "params.h"
 #include "param_extent.h"
 #include "scratch.h"
@@ -242,7 +243,7 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 		if (!size[i])
 			return;
 	scan->use.site = spill_params_site(hint->function, size);
-	spill_params_words(hint->function, hint->params, hint->extra, add_extent, scan);
+	scan->use.unknown = !spill_params_words(hint->function, hint->params, hint->extra, add_extent, scan);
 }
 
 /* Looks up each address now, because memory moves between launches. */
@@ -305,6 +306,7 @@ static void read_hint(struct scan *scan, const struct spill_hint *hint)
 		scan->use.graph = true;
 		/* Graphs of the same kernels share a site, but not numbers of words. */
 		scan->words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
+		scan->use.unknown = true; /* some kinds of nodes are not read */
 		spill_graph_access_look(hint->graph, add_graph, scan);
 	} else {
 		scan->use.site = 1;
@@ -325,7 +327,11 @@ void *spill_hint(const struct spill_hint *hint)
 	if (!scan)
 		return NULL;
 	read_hint(scan, hint);
+	if (spill_overlap_wanted() && spill_overlap_look(&scan->use))
+		read_hint(scan, hint);
 	void *stopwatch = scan->use.count ? spill_before_launch(&scan->use) : NULL;
+	if (!scan->use.count && spill_overlap_wanted())
+		spill_overlap_names_nothing(&scan->use);
 	spill_scratch_give_back(scan);
 	return stopwatch;
 }

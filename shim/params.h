@@ -29,7 +29,7 @@ static inline void spill_params_of_value(const void *at, size_t words, spill_wor
 }
 
 /* Reads all parameters from one buffer (CUDA Driver API, cuLaunchKernel). */
-static inline void spill_params_of_buffer(void **extra, spill_word_fn *each, void *closure)
+static inline bool spill_params_of_buffer(void **extra, spill_word_fn *each, void *closure)
 {
 	const void *buffer = NULL;
 	const size_t *bytes = NULL;
@@ -39,26 +39,27 @@ static inline void spill_params_of_buffer(void **extra, spill_word_fn *each, voi
 		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
 			bytes = extra[1];
 		else
-			return; /* an unknown option */
+			return false; /* an unknown option */
 	}
-	if (buffer && bytes && *bytes <= SPILL_PARAMS_MOST_BYTES)
-		spill_params_of_value(buffer, *bytes / sizeof(uint64_t), each, closure);
+	if (!buffer || !bytes || *bytes > SPILL_PARAMS_MOST_BYTES)
+		return false;
+	spill_params_of_value(buffer, *bytes / sizeof(uint64_t), each, closure);
+	return true;
 }
 
-/* The driver refuses a launch with both an array and a buffer. */
-static inline void spill_params_words(const void *function, void **params, void **extra, spill_word_fn *each,
+/* False: nobody knows the parameters. The driver refuses a launch with both an array and a buffer. */
+static inline bool spill_params_words(const void *function, void **params, void **extra, spill_word_fn *each,
                                       void *closure)
 {
-	if (extra && !params) {
-		spill_params_of_buffer(extra, each, closure);
-	} else if (params && !extra) {
-		const struct spill_layout *layout = spill_layout_of(function);
-		for (uint32_t i = 0; layout && i < layout->count; i++) {
-			const void *value = params[layout->parts[i].index];
-			if (value)
-				spill_params_of_value(value, layout->parts[i].words, each, closure);
-		}
+	if (extra && !params)
+		return spill_params_of_buffer(extra, each, closure);
+	const struct spill_layout *layout = params && !extra ? spill_layout_of(function) : NULL;
+	for (uint32_t i = 0; layout && i < layout->count; i++) {
+		const void *value = params[layout->parts[i].index];
+		if (value)
+			spill_params_of_value(value, layout->parts[i].words, each, closure);
 	}
+	return layout || (!params && !extra);
 }
 
 /* A hash of the function, grid and block. Never 0. */

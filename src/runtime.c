@@ -29,6 +29,7 @@
 #include "metrics.h"
 #include "vendor_pool.h"
 #include "movable.h"
+#include "copier.h"
 #include "move.h"
 #include "note.h"
 #include "loaded_objects.h"
@@ -134,7 +135,7 @@ static void fork_child(void)
 	spill_host_available_fork_child();
 	spill_gate_fork_child();
 	spill_mover_fork_child();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_movable_reset();
 	spill_rules_reset();
 	spill_promote_reset();

@@ -30,6 +30,7 @@ enum spill_location { SPILL_LOCATION_NONE, SPILL_LOCATION_DEVICE, SPILL_LOCATION
 enum spill_log_level { SPILL_LOG_ALL, SPILL_LOG_EACH, SPILL_LOG_SPILLS, SPILL_LOG_OFF };
 enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF };
 enum spill_switch { SPILL_SWITCH_AUTO, SPILL_SWITCH_ON, SPILL_SWITCH_OFF };
+enum spill_follow { SPILL_FOLLOW_AUTO, SPILL_FOLLOW_ON, SPILL_FOLLOW_OFF, SPILL_FOLLOW_OVERLAP };
 
 /* Whether the first out of memory surfaces before anything is spilled for it (retry.h). */
 enum spill_honest_first { SPILL_HONEST_AUTO, SPILL_HONEST_ON, SPILL_HONEST_OFF };
@@ -75,7 +76,7 @@ struct spill_policy {
 	struct spill_amount movable_min, movable_chunk;
 	struct spill_amount movable_above; /* a percentage */
 	uint64_t movable_wait_us;
-	enum spill_switch movable_follow;
+	enum spill_follow movable_follow;
 	char movable_record[SPILL_PATH_MAX]; /* a pattern, a folder, or "off"; empty is off */
 	struct spill_amount host_ahead;
 	enum spill_honest_first honest_first;

@@ -305,9 +305,11 @@ bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct sp
 	struct victims victims = {.room = choice->room};
 	unsigned coming = 0;
 
+	if (choice->ahead)
+		benefit = NULL;
 	begin_choice(choice, benefit, site);
 	look_forward(choice, history, benefit);
-	if (!needed_pays(choice, benefit, moved_so_far))
+	if (!choice->ahead && !needed_pays(choice, benefit, moved_so_far))
 		return false;
 	choice->pays = true;
 	look_back(choice, history);

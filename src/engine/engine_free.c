@@ -17,6 +17,7 @@
 #include "host_chunks.h"
 #include "ipc.h"
 #include "vendor_pool.h"
+#include "copier.h"
 #include "move.h"
 #include "ordered_pool.h"
 #include "peer.h"
@@ -249,7 +250,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	const struct spill_backend *backend = context_end->backend;
 	struct spill_allocation *allocation;
 	void *others[SPILL_CONTEXTS];
-	spill_move_context_ended(context_end);
+	spill_copier_context_ended(context_end);
 	if (backend->contexts)
 		backend->contexts->ended(context_end);
 	while ((allocation = spill_ledger_take_of(context_end)) != NULL) {
@@ -306,7 +307,7 @@ static void begin_end(struct spill_request *request, const struct spill_backend 
 	 * several references, so end_all does it then.
 	 */
 	if (request->op != SPILL_OP_PRIMARY_RELEASE)
-		spill_move_give_up(backend, request->device, request->context);
+		spill_copier_give_up(backend, request->device, request->context);
 	request->gated = spill_gate_enter_request();
 	request->end = spill_context_end_begin(backend, request->device, request->context);
 	request->end.id = backend->contexts ? backend->contexts->id(request->context) : 0;

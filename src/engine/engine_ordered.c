@@ -196,7 +196,7 @@ static enum spill_substitute serve_from_new(struct spill_request *request,
  */
 static bool serve_old_range(struct spill_request *request)
 {
-	return serve_free_range(request, spill_process_policy()->movable_follow != SPILL_SWITCH_OFF);
+	return serve_free_range(request, spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF);
 }
 
 enum spill_substitute spill_ordered_serve(struct spill_request *request, const struct spill_backend *backend,

@@ -32,7 +32,7 @@ bool spill_postmortem_due(enum spill_refused_by refused_by)
 
 static bool follow_is_off(void)
 {
-	return spill_process_policy()->movable_follow == SPILL_SWITCH_OFF;
+	return spill_process_policy()->movable_follow == SPILL_FOLLOW_OFF;
 }
 
 void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_STDERR_BLOCK])

@@ -239,8 +239,10 @@ bool spill_device_chunk_get(const struct spill_backend *backend, int device, uin
 	return true;
 }
 
-void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle)
+void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle,
+                            uint64_t view)
 {
+	spill_view_end(backend, view, bytes);
 	backend->physical->release(handle);
 	spill_account_device_return(device, bytes);
 }

@@ -17,10 +17,11 @@ struct spill_ipc_exported;
 struct spill_chunk {
 	uint64_t handle, bytes;
 	uint64_t offset; /* from the start of the allocation. */
-	uint64_t view;   /* on host: address of its second mapping (move.h); 0: none. */
+	uint64_t view;   /* address of a second mapping of its memory, for copies (move.h); 0: none. */
 	bool on_host;
-	bool displaced;    /* movable.follow put it on this side (restore.c). */
-	bool unmapped;     /* its mapping is lost, because the vendor refused it (move.c). */
+	bool displaced; /* movable.follow put it on this side (restore.c). */
+	bool unmapped;  /* it has no mapping: lost, because the vendor refused it (move.c), or in flight. */
+	bool away;      /* on the host, and left without a mapping by a flight (residency/flight.h). */
 	bool wrong_memory; /* unmapped, and the vendor did not unmap other memory there. */
 };
 
@@ -150,8 +151,12 @@ void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t
 bool spill_device_chunk_get(const struct spill_backend *backend, int device, uint64_t bytes,
                             uint64_t *handle);
 
-/* Releases device memory that a chunk has left, or does not need, and its charge. */
-void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle);
+/*
+ * Releases device memory that a chunk has left, or does not need, with its view and its charge. view: 0:
+ * none
+ */
+void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle,
+                            uint64_t view);
 
 /* -- moving ------------------------------------------------------------------------------------ */
 

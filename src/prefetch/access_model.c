@@ -95,7 +95,7 @@ static void bound_busy_time(uint64_t left_ns)
 /* True: every access that a chunk on the host is needed for brings it, whatever it costs. */
 static bool brings_always(void)
 {
-	return spill_process_policy()->movable_follow == SPILL_SWITCH_ON;
+	return spill_process_policy()->movable_follow == SPILL_FOLLOW_ON;
 }
 
 /*
@@ -331,7 +331,8 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 	pthread_mutex_lock(&lock);
 	bool comes =
 	    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
-	keep_verdict(choice, site);
+	if (!choice->ahead)
+		keep_verdict(choice, site);
 	*cost_ns = spill_benefit_copy_cost(&model->benefit);
 	pthread_mutex_unlock(&lock);
 	return comes;

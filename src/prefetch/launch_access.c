@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "prefetch.h"
+#include "overlap.h"
 #include "exchange.h"
 #include "graph_access.h"
 #include "chunk_map.h"
@@ -59,7 +60,7 @@ static bool recording_wants_time(const struct spill_launch_access *access)
 static bool is_tried(const struct spill_launch_access *access)
 {
 	return access->graph && access->on_host &&
-	       spill_process_policy()->movable_follow == SPILL_SWITCH_AUTO;
+	       spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO;
 }
 
 /* Its bytes on the host now. */
@@ -120,6 +121,14 @@ static bool maintain_early(void)
 	return early;
 }
 
+/* True: some of it came. While memory is away, what cannot fly now is used in place. */
+static bool bring(const struct spill_launch_access *access, const struct spill_access_advice *advice,
+                  bool overlaps)
+{
+	bool came = overlaps && spill_overlap_bring(access, advice);
+	return came || (!(overlaps && spill_overlap_away()) && spill_prefetch(access, advice));
+}
+
 void *spill_before_launch(const struct spill_launch_access *access)
 {
 	if (stand_in)
@@ -128,15 +137,19 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	count_early();
 	void *stopwatch = NULL;
 	struct spill_access_advice advice = spill_access_model_learn(access);
-	bool follows = spill_process_policy()->movable_follow != SPILL_SWITCH_OFF;
-	bool came = follows && advice.bring && spill_prefetch(access, &advice);
-	if (!came)
+	bool follows = spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF;
+	bool overlaps = spill_overlap_wanted();
+	bool came = follows && advice.bring && bring(access, &advice, overlaps);
+	/* A stop would map all that is away, which takes longer than the accesses in place. */
+	if (!came && !overlaps)
 		spill_prefetch_left_in_place(access, &advice);
 	count_in_place(access, &advice, came);
 	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
 	uint64_t number = spill_access_recording_launch(access, advice.site);
 	if (((advice.timed || recording_wants_time(access)) && !came) || placement)
 		stopwatch = start_stopwatch(access, &advice, placement, number);
+	if (overlaps)
+		spill_overlap_ahead(access, &advice);
 	spill_ours_end(cancel);
 	errno = error;
 	return stopwatch;
@@ -158,7 +171,7 @@ void spill_launch_access_moved(void)
 {
 	if (!atomic_load(&early_since_ns)) /* one call at a time */
 		atomic_store(&early_since_ns, spill_clock_ns());
-	bool follows = spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
+	bool follows = spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF &&
 	               (spill_chunked_on_host() || is_early());
 	bool wanted = (follows || spill_access_recording_on()) && !spill_process_observes();
 	if (wanted != atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed))
@@ -187,6 +200,7 @@ void spill_launch_access_reset(void)
 	spill_graph_access_reset();
 	spill_stopwatch_reset();
 	spill_prefetch_reset();
+	spill_overlap_reset();
 	spill_trial_reset();
 	spill_access_model_reset();
 	spill_in_place_reset();

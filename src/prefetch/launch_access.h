@@ -32,6 +32,7 @@ struct spill_launch_access {
 	/* of keys; the first `sure` keys are certain, the others likely (param_extent.h). */
 	unsigned count, sure;
 	bool once;                  /* accesses each byte once (copies, sets): no promotion. */
+	bool unknown;               /* nobody knows what it accesses beyond the keys. */
 	bool graph;                 /* an executable graph, which names the memory of all its kernels. */
 	unsigned on_host;           /* number of chunks on the host. */
 	uint64_t host_bytes, bytes; /* bytes of chunks on the host, of all chunks. */

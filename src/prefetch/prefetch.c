@@ -174,6 +174,15 @@ static void note_exchange(void)
 	atomic_store(&displaced, true);
 }
 
+void spill_prefetch_exchanged(void)
+{
+	uint64_t now = spill_clock_ns();
+	atomic_store(&active_ns, now);
+	spill_chunked_hold(now + ACTIVE_NS);
+	note_exchange();
+	spill_promote_hold();
+}
+
 /* True: a chunk came. pre: the mover is held */
 static bool carry_out(const struct spill_exchange_choice *choice, struct spill_exchange *exchange)
 {
@@ -186,11 +195,7 @@ static bool carry_out(const struct spill_exchange_choice *choice, struct spill_e
 	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
 	if (!exchange->came)
 		return false;
-	uint64_t now = spill_clock_ns();
-	atomic_store(&active_ns, now);
-	spill_chunked_hold(now + ACTIVE_NS);
-	note_exchange();
-	spill_promote_hold();
+	spill_prefetch_exchanged();
 	if (!exchange->fresh)
 		spill_access_model_moved(exchange->came, exchange->ns, choice->excess_ns);
 	return true;
@@ -235,7 +240,7 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		    .spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
 		    .slice = spill_min(SLICE, list.on_host / SLICE_SHARE),
 		    .horizon = list.resident / 2,
-		    .always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON,
+		    .always = spill_process_policy()->movable_follow == SPILL_FOLLOW_ON,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		came = decide_and_exchange(&choice, &exchange, advice);

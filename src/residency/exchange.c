@@ -59,7 +59,8 @@ uint64_t spill_exchange_drop(void)
 	uint64_t bytes = spill_exchange_kept();
 	while (kept_memory.count) {
 		const struct spill_spare *spare = &kept_memory.spares[--kept_memory.count];
-		spill_device_chunk_put(kept_memory.backend, kept_memory.device, spare->bytes, spare->handle);
+		spill_device_chunk_put(kept_memory.backend, kept_memory.device, spare->bytes, spare->handle,
+		                       spare->view);
 	}
 	atomic_store(&kept_memory.bytes, 0);
 	return bytes;
@@ -122,10 +123,10 @@ static void keep_spares(struct spill_exchange *exchange)
 
 static void release_spare(struct spill_exchange *exchange, unsigned spare)
 {
-	uint64_t bytes = exchange->spares[spare].bytes;
-	spill_device_chunk_put(exchange->backend, exchange->device, bytes, exchange->spares[spare].handle);
+	struct spill_spare gone = exchange->spares[spare];
+	spill_device_chunk_put(exchange->backend, exchange->device, gone.bytes, gone.handle, gone.view);
 	exchange->spares[spare] = exchange->spares[--exchange->spare_count];
-	exchange->room += bytes;
+	exchange->room += gone.bytes;
 }
 
 static unsigned spares_of(const struct spill_exchange *exchange, uint64_t bytes)
@@ -136,12 +137,13 @@ static unsigned spares_of(const struct spill_exchange *exchange, uint64_t bytes)
 	return count;
 }
 
-/* Uses a spare of exactly that size, with its charge. */
-static bool use_spare(struct spill_exchange *exchange, struct spill_move *move)
+/* Of exactly that size, with its charge. */
+bool spill_exchange_use_spare(struct spill_exchange *exchange, struct spill_move *move)
 {
 	for (unsigned i = 0; i < exchange->spare_count; i++)
 		if (exchange->spares[i].bytes == spill_move_chunk(move)->bytes) {
 			move->handle = exchange->spares[i].handle;
+			move->view = exchange->spares[i].view;
 			exchange->spares[i] = exchange->spares[--exchange->spare_count];
 			return true;
 		}
@@ -171,6 +173,17 @@ static unsigned least_wanted_spare(const struct spill_exchange *exchange, struct
 	return exchange->spare_count - 1;
 }
 
+bool spill_exchange_make(struct spill_exchange *exchange, struct spill_move *move)
+{
+	uint64_t bytes = spill_move_chunk(move)->bytes;
+	if (exchange->room < bytes ||
+	    !spill_device_chunk_get(exchange->backend, exchange->device, bytes, &move->handle))
+		return false;
+	exchange->room -= bytes;
+	exchange->made += bytes;
+	return true;
+}
+
 /*
  * Gets device memory for a chunk that comes. Spares are used as they are: on a full device the
  * driver takes 3 ms to make 64 MiB again that were just released (measured, H200). So a chunk waits
@@ -180,32 +193,31 @@ static bool get_device_memory(struct spill_move *move, void *data)
 {
 	struct spill_exchange *exchange = data;
 	uint64_t bytes = spill_move_chunk(move)->bytes;
-	if (use_spare(exchange, move))
+	if (spill_exchange_use_spare(exchange, move))
 		return true;
 	if (is_size_leaving(exchange, move))
 		return false;
 	while (exchange->room < bytes && exchange->spare_count)
 		release_spare(exchange, least_wanted_spare(exchange, move));
-	if (exchange->room < bytes ||
-	    !spill_device_chunk_get(exchange->backend, exchange->device, bytes, &move->handle))
-		return false;
-	exchange->room -= bytes;
-	exchange->made += bytes;
-	return true;
+	return spill_exchange_make(exchange, move);
 }
 
-/* Notes a finished move. Old host memory waits for spill_move_batch_settle. */
-static void note_move(struct spill_move *move, void *data)
+/* Old host memory waits for spill_move_batch_settle. */
+void spill_exchange_note(struct spill_exchange *exchange, struct spill_move *move)
 {
-	struct spill_exchange *exchange = data;
 	struct spill_chunk *chunk = spill_move_chunk(move);
 	exchange->finished++;
 	chunk->displaced = !chunk->displaced;
-	if (!chunk->on_host)
+	if (!chunk->on_host || !move->handle)
 		return;
 	exchange->spares[exchange->spare_count++] =
-	    (struct spill_spare){.handle = move->handle, .bytes = chunk->bytes};
-	move->handle = 0;
+	    (struct spill_spare){.handle = move->handle, .bytes = chunk->bytes, .view = move->view};
+	move->handle = move->view = 0;
+}
+
+static void note_move(struct spill_move *move, void *data)
+{
+	spill_exchange_note(data, move);
 }
 
 /* -- the order of the moves -------------------------------------------------------------------- */
@@ -306,18 +318,30 @@ static bool merge_ways(struct spill_exchange *exchange, struct outlook *outlook,
 	return true;
 }
 
+static unsigned most_spares(const struct spill_exchange *exchange)
+{
+	return exchange->goes.count + KEPT_SPARES;
+}
+
+bool spill_exchange_open(struct spill_exchange *exchange)
+{
+	exchange->spares = calloc(most_spares(exchange), sizeof(*exchange->spares));
+	exchange->spare_count = exchange->finished = 0;
+	exchange->made = exchange->came = exchange->ns = 0;
+	if (!exchange->spares)
+		return false;
+	exchange->room = spill_promote_room(exchange->backend, exchange->device);
+	use_kept(exchange);
+	return true;
+}
+
 /* Prepares the exchange. False: no memory for its lists. */
 static bool begin_exchange(struct spill_exchange *exchange, struct spill_move_batch *batch)
 {
-	unsigned most = exchange->goes.count + KEPT_SPARES;
-	struct outlook outlook = {.ready = calloc(most, sizeof(*outlook.ready))};
-	exchange->spares = calloc(most, sizeof(*exchange->spares));
-	exchange->spare_count = exchange->finished = 0;
-	exchange->made = 0;
-	bool made = exchange->spares && outlook.ready;
+	struct outlook outlook = {.ready = calloc(most_spares(exchange), sizeof(*outlook.ready))};
+	bool made = outlook.ready && spill_exchange_open(exchange);
 	if (made) {
-		outlook.room = exchange->room = spill_promote_room(exchange->backend, exchange->device);
-		use_kept(exchange);
+		outlook.room = exchange->room;
 		for (; outlook.count < exchange->spare_count; outlook.count++)
 			outlook.ready[outlook.count] = exchange->spares[outlook.count].bytes;
 		made = merge_ways(exchange, &outlook, batch);
@@ -354,6 +378,8 @@ static int compare_for_report(const void *left, const void *right)
 static void report_exchange(const struct spill_move_batch *batch, struct spill_move_reason why)
 {
 	struct spill_move_batch part = {.moves = batch->moves};
+	if (!batch->count)
+		return;
 	qsort(batch->moves, batch->count, sizeof(*batch->moves), compare_for_report);
 	while (part.count < batch->count && spill_move_leaves(&batch->moves[part.count]))
 		part.count++;
@@ -366,25 +392,31 @@ static void report_exchange(const struct spill_move_batch *batch, struct spill_m
 	spill_move_batch_report(&part, &why);
 }
 
+void spill_exchange_close(struct spill_exchange *exchange, struct spill_move_batch *batch,
+                          struct spill_move_reason why)
+{
+	exchange->came = spill_move_batch_settle(batch, exchange->backend, exchange->device).device;
+	report_exchange(batch, why);
+	finish_exchange(exchange);
+	spill_move_batch_end(batch);
+	spill_move_batch_end(&exchange->comes);
+	spill_move_batch_end(&exchange->goes);
+}
+
 void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline_ns)
 {
 	struct spill_move_batch batch = {0};
 	struct spill_move_helper helper = {get_device_memory, note_move, exchange};
 	struct spill_move_reason why = {.reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
-	exchange->came = 0;
-	exchange->ns = 0;
+	exchange->came = exchange->ns = 0;
 	spill_move_stage(exchange->backend, exchange->device, exchange->goes.moves, exchange->goes.count);
 	if (begin_exchange(exchange, &batch)) {
 		why.seen = spill_device_seen(exchange->device);
 		spill_move_batch_attempt(&batch, exchange->backend, exchange->device, deadline_ns, &helper,
 		                         &exchange->ns);
-		exchange->came = spill_move_batch_settle(&batch, exchange->backend, exchange->device).device;
-		report_exchange(&batch, why);
 	} else {
 		spill_move_batch_settle(&exchange->goes, exchange->backend, exchange->device);
+		spill_move_batch_end(&batch);
 	}
-	finish_exchange(exchange);
-	spill_move_batch_end(&batch);
-	spill_move_batch_end(&exchange->comes);
-	spill_move_batch_end(&exchange->goes);
+	spill_exchange_close(exchange, &batch, why);
 }

@@ -11,6 +11,7 @@
 /* Device memory that a chunk has left. */
 struct spill_spare {
 	uint64_t handle, bytes;
+	uint64_t view; /* as in struct spill_move; 0: none */
 };
 
 /* Empty if zeroed, except for backend and device. */
@@ -54,6 +55,24 @@ bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *c
  * thread is not inside the gate
  */
 void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline_ns);
+
+/* -- for flights (flight.h), which make the moves themselves ------------------------------------ */
+
+/* Prepares the lists for the moves, with the kept memory as spares. False: no memory for them. */
+bool spill_exchange_open(struct spill_exchange *exchange);
+
+/* Gives a chunk that comes a spare of its size. False: there is none. */
+bool spill_exchange_use_spare(struct spill_exchange *exchange, struct spill_move *move);
+
+/* Makes device memory for a chunk that comes, of what is free. False: too little is free. */
+bool spill_exchange_make(struct spill_exchange *exchange, struct spill_move *move);
+
+/* Notes a finished move. The memory that the chunk has left becomes a spare. */
+void spill_exchange_note(struct spill_exchange *exchange, struct spill_move *move);
+
+/* Returns unused memory of the moves, logs them, and empties the exchange. `batch`: all its moves */
+void spill_exchange_close(struct spill_exchange *exchange, struct spill_move_batch *batch,
+                          struct spill_move_reason why);
 
 /* -- undoing exchanges (restore.c) ------------------------------------------------------------- */
 

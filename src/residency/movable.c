@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "device_memory.h"
 #include "usage_estimate.h"
+#include "copier.h"
 #include "move.h"
 #include "note.h"
 #include "process.h"
@@ -182,7 +183,7 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 	int current;
 	void *context;
 	return backend->devices->current(&current, &context) && current == device &&
-	       spill_move_prepare(backend, device, context);
+	       spill_copier_prepare(backend, device, context);
 }
 
 /* -- how full the device is -------------------------------------------------------------------- */

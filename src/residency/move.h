@@ -5,7 +5,6 @@
 #ifndef SPILL_MOVE_H
 #define SPILL_MOVE_H
 
-#include "context_end.h"
 #include "chunked.h"
 
 /* One chunk and its new memory. */
@@ -69,6 +68,9 @@ struct spill_move_helper {
 unsigned spill_move(const struct spill_backend *backend, int device, void *context, struct spill_move *moves,
                     unsigned count, const struct spill_move_helper *helper);
 
+/* Notes that the new memory has the content, and is the chunk's from now on. pre: the mover is held */
+void spill_move_done(struct spill_move *move);
+
 /*
  * Maps new host memory for the copies, before the moves and with the gate open. Otherwise the
  * program would wait half as long again (measured, H200). spill_move retries what fails. pre: the
@@ -76,24 +78,5 @@ unsigned spill_move(const struct spill_backend *backend, int device, void *conte
  */
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count);
-
-/*
- * Makes the stream, events and addresses that moves need on a device and in a context, while there
- * is memory for them and the program does not wait. False: the device cannot move. Costs two loads
- * if they exist. pre: this thread does not hold the mover, nothing captures
- */
-bool spill_move_prepare(const struct spill_backend *backend, int device, void *context);
-
-/*
- * The context is about to end, and with it our streams. Waits for the mover, so call it before the
- * vendor's call. If that call fails, the streams are made again.
- */
-void spill_move_give_up(const struct spill_backend *backend, int device, const void *context);
-
-/* The context has ended. Streams that were made in it since are gone, too. */
-void spill_move_context_ended(const struct spill_context_end *end);
-
-/* In a forked child: forgets all. */
-void spill_move_reset(void);
 
 #endif

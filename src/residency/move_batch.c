@@ -128,7 +128,7 @@ struct spill_bytes spill_move_batch_settle(const struct spill_move_batch *batch,
 			                     &(struct spill_host_chunk){move->handle, bytes, move->view},
 			                     true);
 		else if (move->handle)
-			spill_device_chunk_put(backend, device, bytes, move->handle);
+			spill_device_chunk_put(backend, device, bytes, move->handle, move->view);
 	}
 	return moved;
 }

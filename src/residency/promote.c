@@ -104,7 +104,7 @@ static bool add_chunk(struct spill_move_batch *batch, struct spill_chunked *chun
 		return false;
 	if (spill_move_batch_add(batch, &move))
 		return true;
-	spill_device_chunk_put(backend, chunked->base.device, bytes, move.handle);
+	spill_device_chunk_put(backend, chunked->base.device, bytes, move.handle, move.view);
 	return false;
 }
 

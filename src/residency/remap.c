@@ -116,3 +116,23 @@ bool spill_remap_lost(const struct spill_backend *backend, int device, const str
 	}
 	return !chunk->unmapped;
 }
+
+bool spill_remap_none(const struct spill_backend *backend, int device, const struct spill_move *move)
+{
+	struct spill_chunk *chunk = spill_move_chunk(move);
+	if (chunk->unmapped ||
+	    backend->vmm->unmap(spill_chunked_address(move->chunked, move->index), chunk->bytes))
+		return false;
+	chunk->unmapped = true;
+	return true;
+}
+
+void spill_remap_own(const struct spill_backend *backend, int device, const struct spill_move *move)
+{
+	struct spill_chunk *chunk = spill_move_chunk(move);
+	struct chunk_mapping mapping = mapping_of(backend, device, move);
+	if (!chunk->unmapped)
+		return;
+	map_either(&mapping, chunk->handle, chunk->handle);
+	note_mapping(chunk, &mapping);
+}

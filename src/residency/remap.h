@@ -3,7 +3,8 @@
  * access by all devices that use it. The vendor can refuse each step, so there is always a way back
  * to memory that has the content.
  *
- * pre, of all: the mover is held, the gate is closed and the device idle
+ * pre, of all: the mover is held, and no work uses the chunk: the gate is closed and the device idle, or the
+ * chunk is in flight (flight.h)
  */
 #ifndef SPILL_REMAP_H
 #define SPILL_REMAP_H
@@ -16,7 +17,13 @@ bool spill_remap_new(const struct spill_backend *backend, int device, const stru
 /* Maps the old memory again, because the new memory did not get the content. */
 void spill_remap_old(const struct spill_backend *backend, int device, const struct spill_move *move);
 
+/* Unmaps the chunk's addresses. False: the vendor refused, and the chunk is mapped as before. */
+bool spill_remap_none(const struct spill_backend *backend, int device, const struct spill_move *move);
+
 /* Tries again to map a chunk whose mapping was lost. False: it still has none. */
 bool spill_remap_lost(const struct spill_backend *backend, int device, const struct spill_move *move);
+
+/* The same, several times with pauses, and a note if the vendor always refuses. */
+void spill_remap_own(const struct spill_backend *backend, int device, const struct spill_move *move);
 
 #endif

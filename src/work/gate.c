@@ -47,6 +47,9 @@ static struct {
 	bool has_key;
 	unsigned counters;
 	void (*maintain)(void);
+	_Atomic uint64_t flight, unclear; /* as the functions of these names */
+	uint64_t flights;                 /* so far; the mover's lock guards it */
+	void (*land)(void);
 } gate = {.once = PTHREAD_ONCE_INIT};
 
 /* Called by number, because libc's ways to sleep are cancellation points. */
@@ -61,6 +64,7 @@ static void leave_at_thread_end(void *record)
 {
 	struct spill_gate_thread *self = record;
 	spill_gate_self = NULL;
+	atomic_store(&self->clear, 0);
 	spill_gate_leave(self);
 	atomic_store_explicit(&self->owned, false, memory_order_release);
 }
@@ -174,6 +178,85 @@ static unsigned go_inside(struct spill_gate_thread *self)
 	return atomic_load_explicit(&spill_gate_state, memory_order_acquire);
 }
 
+/* -- flights ------------------------------------------------------------------------------------ */
+
+void spill_gate_use_flights(void (*land)(void))
+{
+	if (atomic_load_explicit(&spill_gate_state, memory_order_relaxed) & SPILL_GATE_FLIGHTS)
+		return;
+	gate.land = land;
+	atomic_fetch_or(&spill_gate_state, SPILL_GATE_FLIGHTS);
+}
+
+uint64_t spill_gate_unclear(void)
+{
+	return atomic_load(&gate.unclear);
+}
+
+uint64_t spill_gate_flight(void)
+{
+	return atomic_load(&gate.flight);
+}
+
+void spill_gate_begin_flight(void)
+{
+	atomic_store(&gate.flight, ++gate.flights);
+}
+
+void spill_gate_end_flight(void)
+{
+	atomic_store(&gate.flight, 0);
+}
+
+void spill_gate_clear(uint64_t flight)
+{
+	if (spill_gate_self)
+		atomic_store(&spill_gate_self->clear, 1 + flight);
+}
+
+bool spill_gate_others_clear(void)
+{
+	for (const struct spill_gate_thread *thread = atomic_load(&gate.threads); thread;
+	     thread = thread->next)
+		if (thread != spill_gate_self && atomic_load(&thread->clear))
+			return true;
+	return false;
+}
+
+/* pre: the mover is held */
+static void land(void)
+{
+	if (!spill_gate_flight())
+		return;
+	int error = errno, cancel = spill_ours_begin();
+	gate.land();
+	spill_ours_end(cancel);
+	errno = error;
+}
+
+/*
+ * True: the thread's work may use chunks that are in flight. Without a flight its work is counted, inside: who
+ * closes the gate knows that it was submitted. Our own calls know what they do.
+ */
+static bool must_land(struct spill_gate_thread *self, unsigned state)
+{
+	uint64_t flight = spill_gate_flight();
+	if (!(state & SPILL_GATE_FLIGHTS) || spill_thread.depth || atomic_load(&self->clear) == 1 + flight)
+		return false;
+	if (!flight)
+		atomic_fetch_add(&gate.unclear, 1);
+	return flight;
+}
+
+/* Who takes the mover's lock ends the flight. */
+static void end_flight(void)
+{
+	spill_mover_lock();
+	spill_mover_unlock();
+}
+
+/* -- the slow entry ------------------------------------------------------------------------------ */
+
 bool spill_gate_enter_slow(struct spill_gate_thread *self)
 {
 	int error = errno;
@@ -184,10 +267,13 @@ bool spill_gate_enter_slow(struct spill_gate_thread *self)
 		bool closed = state & SPILL_GATE_CLOSED;
 		bool due =
 		    !closed && may_maintain && (state & SPILL_GATE_MAINTENANCE) && maintenance_is_due(self);
-		if (!closed && !due)
+		bool lands = !closed && !due && must_land(self, state);
+		if (!closed && !due && !lands)
 			break;
 		spill_gate_leave(self);
-		if (due) {
+		if (lands) {
+			end_flight();
+		} else if (due) {
 			may_maintain = false;
 			gate.maintain();
 		} else if (is_closer) {
@@ -197,6 +283,8 @@ bool spill_gate_enter_slow(struct spill_gate_thread *self)
 			sleep_on(&spill_gate_state, state, LOOK_AGAIN_NS);
 		}
 	}
+	if (inside)
+		atomic_store_explicit(&self->clear, 0, memory_order_relaxed); /* it was for this entry */
 	errno = error;
 	return inside;
 }
@@ -207,7 +295,13 @@ bool spill_gate_enter_request(void)
 		spill_gate_join(gate.counters);
 	if (!spill_gate_self)
 		return false; /* the gate cannot be closed */
-	return spill_gate_enter(spill_gate_self);
+	bool entered = spill_gate_enter(spill_gate_self);
+	while (entered && spill_gate_flight() && !spill_mover_is_mine()) {
+		spill_gate_leave(spill_gate_self);
+		end_flight();
+		entered = spill_gate_enter(spill_gate_self);
+	}
+	return entered;
 }
 
 bool spill_gate_prepare(void)
@@ -291,7 +385,9 @@ void spill_gate_fork_child(void)
 			atomic_store(&thread->owned, false);
 		}
 	is_closer = false;
-	atomic_fetch_and(&spill_gate_state, ~(unsigned)(SPILL_GATE_CLOSED | SPILL_GATE_MAINTENANCE));
+	atomic_fetch_and(&spill_gate_state,
+	                 ~(unsigned)(SPILL_GATE_CLOSED | SPILL_GATE_MAINTENANCE | SPILL_GATE_FLIGHTS));
+	atomic_store(&gate.flight, 0);
 	/* whether a fork keeps the registration is not documented */
 	atomic_store(&gate.prepared, false);
 }
@@ -321,6 +417,7 @@ void spill_mover_lock(void)
 	pthread_mutex_lock(&mover_lock);
 	atomic_fetch_sub(&mover_waiting, 1);
 	note_held(cancel);
+	land();
 }
 
 bool spill_mover_wanted(void)
@@ -329,6 +426,14 @@ bool spill_mover_wanted(void)
 }
 
 bool spill_mover_trylock(void)
+{
+	bool held = spill_mover_trylock_in_flight();
+	if (held)
+		land();
+	return held;
+}
+
+bool spill_mover_trylock_in_flight(void)
 {
 	int cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

@@ -33,6 +33,7 @@ struct spill_gate_thread {
 	_Atomic unsigned inside; /* only its thread writes */
 	_Atomic bool owned;
 	unsigned entries_to_skip; /* until the next look at the clock, when maintenance is wanted */
+	_Atomic uint64_t clear;   /* 1 + the flight beside which its next entry submits work; 0: not known */
 	struct spill_gate_thread *next;
 	_Atomic uint64_t counts[]; /* calls; only its thread writes */
 };
@@ -46,6 +47,7 @@ enum spill_gate_state {
 	SPILL_GATE_CLOSED = 1,
 	SPILL_GATE_MAINTENANCE = 2, /* spill_gate_want_maintenance */
 	SPILL_GATE_BARE = 4,        /* membarrier is missing: every entry */
+	SPILL_GATE_FLIGHTS = 8,     /* spill_gate_use_flights */
 };
 
 extern _Atomic unsigned spill_gate_state;
@@ -137,6 +139,35 @@ void spill_gate_open(void);
 #define SPILL_GATE_MAINTENANCE_NS 1000000
 void spill_gate_want_maintenance(void);
 
+/*
+ * A flight: chunks are copied beside the work, and are not mapped meanwhile (movable.follow = overlap). Until it
+ * has landed, an entry goes inside only if its thread has found out that its work uses none of them
+ * (spill_gate_clear). Any other entry first ends the flight, and so does each thread that takes the mover's lock.
+ */
+
+/* Begins to tell entries apart. `land` is called with the mover held, and ends the flight. */
+void spill_gate_use_flights(void (*land)(void));
+
+/* Entries of threads that were not clear: nobody knows what their work uses. */
+uint64_t spill_gate_unclear(void);
+
+/* The number of the flight; 0: none. */
+uint64_t spill_gate_flight(void);
+
+/* Begins a flight with a new number. pre: the gate is closed, the mover is held, there is no flight */
+void spill_gate_begin_flight(void);
+void spill_gate_end_flight(void); /* pre: the mover is held */
+
+/*
+ * The calling thread knows what its next entry uses, and that is no chunk of that flight (0: there is none).
+ * SPILL_GATE_UNCLEAR: it does not know.
+ */
+#define SPILL_GATE_UNCLEAR UINT64_MAX
+void spill_gate_clear(uint64_t flight);
+
+/* True: another thread is clear, and has not submitted its work yet. pre: the gate is closed */
+bool spill_gate_others_clear(void);
+
 /* In the child the gate is open, and no other thread is inside. The counters keep their values. */
 void spill_gate_fork_child(void);
 
@@ -147,6 +178,8 @@ void spill_gate_fork_child(void);
  */
 void spill_mover_lock(void);
 bool spill_mover_trylock(void); /* false if another thread has it */
+/* The same, and a flight goes on. For those who begin and end flights. */
+bool spill_mover_trylock_in_flight(void);
 void spill_mover_unlock(void);
 bool spill_mover_wanted(void);  /* other threads wait for it: a holder that waits gives up */
 bool spill_mover_busy(void);    /* some thread holds it now */

@@ -374,6 +374,38 @@ class TimedCase(FollowCase):
         return [float(ms) for ms in re.findall(r"^time ([0-9.]+)$", done.stdout, re.MULTILINE)][1:], done
 
 
+class Overlap(TimedCase):
+    """movable.follow = overlap: memory moves beside running work."""
+    usual = TimedCase.usual | {"SPILL_MOVABLE_FOLLOW": "overlap"}
+
+    def flights(self):
+        """Moves both ways at once by use, by the time of their begin."""
+        begins = collections.defaultdict(set)
+        for record in self.moves("promote") + self.moves("demote"):
+            begins[round(record["t"] - record["us"] / 1e6, 5)].add(record["what"])
+        return sum(len(ways) == 2 for ways in begins.values())
+
+    def test_what_is_read_again_flies_in(self):
+        self.program(f"{MAKE} {'reread:1:32 ' * 8} check", SPILL_SIM_DEVICES="1")
+        self.assertGreater(self.flights(), 4)
+        self.assertEqual([], [record for record in self.checked_records() if record.get("code") == "overlap"])
+
+    def test_all_other_work_finds_its_memory(self):
+        """Graphs, captures, launches with a block of parameters, structures with addresses, and the end of a context."""
+        self.program(f"{MAKE} reread:3:32 views:0 extra:1 nodes:0:{COUNT} graph:2 wait reread:2:32 capture:1:8 graph:1 drop "
+                     f"reread:2:32 where:0 where:9 copies:1:2 graph:1 wait reread:2:32 check", SPILL_SIM_DEVICES="1")
+        self.assertGreater(self.flights(), 4)
+
+    def test_a_broken_promise_ends_loudly(self):
+        """A kernel that finds addresses in memory gets an illegal address, or all data is right."""
+        words = f"{MAKE} {'reread:1:32 array:0:4 array:8:4 ' * 6} wait check"
+        self.log.unlink(missing_ok=True)
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *words.split()], preload=True, vram="256MiB",
+                                **self.usual, SPILL_SIM_DEVICES="1")
+        self.assertNotIn("wrong", done.stdout)
+        self.assertLessEqual(set(re.findall("CUDA_ERROR_[A-Z_]+", done.stdout)), {"CUDA_ERROR_ILLEGAL_ADDRESS"})
+
+
 class Timed(TimedCase):
     """Times are compared within one run."""
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 uint64_t moving_card, moving_largest;
-bool moving_no_holds;
+bool moving_no_holds, moving_all_named;
 const char *moving_kernels;
 int moving_devices = 1;
 atomic_bool moving_peers = true;
@@ -249,6 +249,7 @@ int main(int count, char **arguments)
 		return 64;
 	moving_kernels = arguments[1];
 	moving_no_holds = getenv("MOVING_NO_HOLDS") != NULL;
+	moving_all_named = getenv("MOVING_ALL_NAMED") != NULL;
 	moving_devices = number_of("MOVING_DEVICES", 1);
 	if (moving_devices < 1 || moving_devices > MOVING_DEVICES)
 		return 64;

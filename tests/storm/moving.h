@@ -134,7 +134,7 @@ extern uint64_t moving_card, moving_largest;
  * at the first launch of code, a pageable copy or cuMemFree. Meanwhile the thread that would end the
  * kernel is blocked, too (docs/measurements.md).
  */
-extern bool moving_no_holds;
+extern bool moving_no_holds, moving_all_named;
 extern const char *moving_kernels;
 /* MOVING_DEVICES in the environment (1): the devices from 0 on that take part. */
 extern int moving_devices;

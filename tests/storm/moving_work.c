@@ -191,7 +191,7 @@ static void scatter(struct moving_worker *worker, struct moving_block *block)
 	struct moving_block *of[2] = {block, moving_some(worker)};
 	uint64_t count = 2, words = MOVING_WORDS, seed = moving_random(worker, (uint64_t)1 << 32), piece[2];
 
-	if (of[0]->bytes < MOVING_PIECE || of[1]->bytes < MOVING_PIECE ||
+	if (moving_all_named || of[0]->bytes < MOVING_PIECE || of[1]->bytes < MOVING_PIECE ||
 	    !moving_reaches(of[1], moving_device_of(worker, block->stream)))
 		return;
 	for (unsigned i = 0; i < 2; i++)

@@ -1,7 +1,7 @@
 """Chunks move while kernels and copies are in flight: no byte is lost, nothing touches what is not mapped, nothing hangs.
 
 STORM_SECONDS: how long (8), and then until something has moved. A half of it is with two devices, and a half of each half with
-memory that follows its use (movable.follow). STORM_SEED: the first seed. Each round has devices and a policy of its own. The
+memory that follows its use (movable.follow); a further part of it with flights. STORM_SEED: the first seed. Each round has devices and a policy of its own. The
 simulator pauses where a driver takes its time (SPILL_SIM_JITTER), so that work which slips past the gate meets memory that is
 away.
 """
@@ -22,6 +22,7 @@ ROUND = 60  # seconds, at most
 # Moves of the first round, however slow the machine is, by movable.follow and devices. "second": from the second device.
 # "ordered", "returned": of segments, which have memory in stream order; to the host, and back.
 ENOUGH = {("off", 1): {"demote": 10, "promote": 1, "ordered": 3}, ("on", 1): {"demote": 10, "use": 5, "ordered": 3, "returned": 3},
+          ("overlap", 1): {"demote": 10, "use": 5, "ordered": 3},
           ("off", 2): {"demote": 10, "second": 3, "ordered": 3}, ("on", 2): {"use": 5, "second": 3, "ordered": 3, "returned": 3}}
 # What they are in a line of the log. A segment has a number, and no address (engine_ordered.c).
 SEGMENT = re.compile('"kind":"alloc"[^\n]*?"seq":(\\d+)[^\n]*?"ptr":"0x5e8[0-9a-f]{13}"')
@@ -111,13 +112,13 @@ class Moving(Case):
         self.log.unlink()
         return moves
 
-    def rounds(self, follow, devices):
+    def rounds(self, follow, devices, **more):
         wanted = ENOUGH[follow, devices]
         seconds = max(SECONDS // 4, 2)
         end, seed, moves, enough = time.monotonic() + seconds, SEED, collections.Counter(), wanted
         while (left := int(end - time.monotonic())) > 0:
             how = "auto" if follow == "on" and (seed - SEED) % 2 else follow
-            moves += self.storm(seed, min(left, ROUND), enough, how, devices)
+            moves += self.storm(seed, min(left, ROUND), enough, how, devices, **more)
             seed, enough = seed + 1, {}
         for what, count in wanted.items():
             self.assertGreaterEqual(moves[what], count, f"too few of {what} in {seconds + PATIENCE} s")
@@ -130,6 +131,10 @@ class Moving(Case):
 
     def test_no_byte_is_lost_on_two_devices(self):
         self.rounds("off", 2)
+
+    def test_no_byte_is_lost_beside_running_work(self):
+        """Kernels keep the promise: they find no address in memory."""
+        self.rounds("overlap", 1, MOVING_ALL_NAMED="1")
 
     def test_no_byte_is_lost_on_two_devices_where_residency_follows_use(self):
         self.rounds("on", 2)

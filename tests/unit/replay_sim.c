@@ -341,7 +341,7 @@ static void run_launch(const struct recording *in, const struct recorded_launch 
 	describe(&access, in, launch);
 	describe_ranges(&access, in, launch);
 	/* As long as something is on the host (launch_access.h). */
-	bool wanted = spill_chunked_on_host() && policy.movable_follow != SPILL_SWITCH_OFF;
+	bool wanted = spill_chunked_on_host() && policy.movable_follow != SPILL_FOLLOW_OFF;
 	void *stopwatch = wanted ? spill_before_launch(&access) : NULL;
 	device.timed += stopwatch != NULL;
 	submit(in, launch);
@@ -365,7 +365,7 @@ static void run_phase(const struct recording *in, const struct recorded_phase *p
 	}
 }
 
-static struct replay_result run(const struct recording *recording, enum spill_switch follow, bool resident)
+static struct replay_result run(const struct recording *recording, enum spill_follow follow, bool resident)
 {
 	struct replay_result result = {.count = 0};
 	spill_policy_default(&policy);
@@ -388,7 +388,7 @@ static struct replay_result run(const struct recording *recording, enum spill_sw
 	return result;
 }
 
-struct replay_result replay(const struct recording *recording, enum spill_switch follow,
+struct replay_result replay(const struct recording *recording, enum spill_follow follow,
                             const struct replay_price *of_exchanges)
 {
 	price = of_exchanges;
@@ -397,5 +397,5 @@ struct replay_result replay(const struct recording *recording, enum spill_switch
 
 struct replay_result replay_resident(const struct recording *recording)
 {
-	return run(recording, SPILL_SWITCH_OFF, true);
+	return run(recording, SPILL_FOLLOW_OFF, true);
 }

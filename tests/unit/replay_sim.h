@@ -35,7 +35,7 @@ extern const struct replay_price replay_usual; /* chunks of 16 and 64 MiB: 40 us
 extern const struct replay_price replay_dear;  /* programs with buffers of many sizes: 64 */
 
 /* Runs it with movable.follow, from the sides that were recorded. */
-struct replay_result replay(const struct recording *recording, enum spill_switch follow,
+struct replay_result replay(const struct recording *recording, enum spill_follow follow,
                             const struct replay_price *price);
 
 /* The same on a device with enough memory. */

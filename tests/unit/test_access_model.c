@@ -94,7 +94,7 @@ static int setup(void **state)
 	memset(&world, 0, sizeof(world));
 	memset(&seen, 0, sizeof(seen));
 	spill_policy_default(&policy);
-	policy.movable_follow = SPILL_SWITCH_AUTO;
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
 	spill_process_use_policy(&policy);
 	fake_clock_use(START);
 	spill_access_model_reset();
@@ -222,7 +222,7 @@ TEST(a_copy_is_no_launch)
 
 TEST(followed_always_everything_comes_untimed)
 {
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	struct spill_access_advice advice = learn(1, 5, 64);
 	assert_true(advice.bring);
 	assert_false(advice.timed);
@@ -339,7 +339,7 @@ TEST(what_is_left_in_place_counts)
 /* What shall come counts when it did not. */
 TEST(what_did_not_come_counts)
 {
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	struct spill_access_advice advice = learn(1, 5, 64), none = {0};
 	assert_int_equal(bytes_in_place(), 0);
 	spill_access_model_left_in_place(&advice, 16 * MIB);

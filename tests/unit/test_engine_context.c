@@ -21,7 +21,7 @@
 #include "host_chunks.h"
 #include "ipc.h"
 #include "ledger.h"
-#include "move.h"
+#include "copier.h"
 #include "note.h"
 #include "peer.h"
 #include "process.h"
@@ -95,7 +95,7 @@ static int setup(void **state)
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	spill_process_use_policy(&policy);
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_exchange_reset();
 	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
 	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
@@ -242,14 +242,14 @@ static unsigned streams_made;
 static void prepare_in_other(void)
 {
 	unsigned before = fake_vendor.streams;
-	assert_true(spill_move_prepare(&backend, 0, &others));
+	assert_true(spill_copier_prepare(&backend, 0, &others));
 	streams_made = fake_vendor.streams - before;
 }
 
 /* So moves of other contexts' memory need not wait for the driver's call. */
 TEST(moves_get_objects_of_another_context_before_the_call)
 {
-	assert_true(spill_move_prepare(&backend, 0, &mine));
+	assert_true(spill_copier_prepare(&backend, 0, &mine));
 	in_call = prepare_in_other;
 	end(&mine);
 	assert_true(streams_made > 0);
@@ -266,7 +266,7 @@ static void drop_last_reference(void)
 /* One of several references to a primary context ends nothing, and it is not known which is the last. */
 TEST(moves_keep_their_objects_until_a_release_has_ended_the_context)
 {
-	assert_true(spill_move_prepare(&backend, 0, &mine));
+	assert_true(spill_copier_prepare(&backend, 0, &mine));
 	primary_context = &mine;
 	in_call = prepare_in_other;
 	end_by(SPILL_OP_PRIMARY_RELEASE, NULL, 0);

@@ -20,7 +20,7 @@
 #include "gate.h"
 #include "host_chunks.h"
 #include "movable.h"
-#include "move.h"
+#include "copier.h"
 #include "note.h"
 #include "process.h"
 #include "promote.h"
@@ -80,7 +80,7 @@ static int setup(void **state)
 	fake_clock_use(1000 * MS);
 	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_exchange_reset();
 	spill_reserve_reset();
 	spill_movable_reset();

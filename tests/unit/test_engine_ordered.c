@@ -26,6 +26,7 @@
 #include "host_chunks.h"
 #include "ledger.h"
 #include "movable.h"
+#include "copier.h"
 #include "move.h"
 #include "note.h"
 #include "ordered_pool.h"
@@ -113,12 +114,12 @@ static int setup(void **state)
 	spill_account_reset();
 	spill_rules_reset();
 	spill_movable_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_reserve_reset();
 	spill_contexts_made(&backend, 0, &context);
 	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
 	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
-	assert_true(spill_move_prepare(&backend, 0, &context));
+	assert_true(spill_copier_prepare(&backend, 0, &context));
 	kept_ranges = fake_vendor.ranges;
 	asked = 0;
 	return 0;
@@ -538,7 +539,7 @@ static void exchange_chunks(unsigned count)
 /* Where memory follows its use, a free range comes to the device when it is used. */
 TEST(a_range_on_the_host_is_used_if_memory_follows_its_use)
 {
-	static const enum spill_switch follow[] = {SPILL_SWITCH_AUTO, SPILL_SWITCH_ON, SPILL_SWITCH_OFF};
+	static const enum spill_follow follow[] = {SPILL_FOLLOW_AUTO, SPILL_FOLLOW_ON, SPILL_FOLLOW_OFF};
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t old, new;
 		policy.movable_follow = follow[i];
@@ -548,7 +549,7 @@ TEST(a_range_on_the_host_is_used_if_memory_follows_its_use)
 		assert_int_equal(spill_account_device_held(0), 0);
 		assert_int_equal(allocate(&new, LARGE), 0);
 		assert_int_equal(asked, 0);
-		assert_int_equal(old == new, follow[i] != SPILL_SWITCH_OFF);
+		assert_int_equal(old == new, follow[i] != SPILL_FOLLOW_OFF);
 		release(new);
 		expect_nothing();
 	}

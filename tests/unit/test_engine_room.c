@@ -24,7 +24,7 @@
 #include "ledger.h"
 #include "make_room.h"
 #include "movable.h"
-#include "move.h"
+#include "copier.h"
 #include "note.h"
 #include "place.h"
 #include "process.h"
@@ -127,7 +127,7 @@ static int setup(void **state)
 	backend.devices = &devices;
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_exchange_reset();
 	spill_reserve_keeper_reset();
 	spill_movable_reset();

@@ -11,7 +11,9 @@
 #include "account.h"
 #include "captures.h"
 #include "contexts.h"
+#include "copier.h"
 #include "ended.h"
+#include "copier.h"
 #include "exchange.h"
 #include "fake_libc.h"
 #include "fake_vendor.h"
@@ -54,7 +56,7 @@ static int setup(void **state)
 	spill_process_use_policy(&policy);
 	fake_vendor_reset_mover(CHUNKS * CHUNK);
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_exchange_reset();
 	spill_contexts_made(&fake_vendor_backend, 0, &context);
 	return 0;
@@ -296,7 +298,7 @@ static bool exchange_without(enum fake_libc_call call, unsigned which)
 	on_host(of);
 	end(of);
 	fake_vendor_reset_mover(CHUNKS * CHUNK);
-	spill_move_reset();
+	spill_copier_reset();
 	return failed;
 }
 
@@ -506,11 +508,11 @@ TEST(copies_are_made_in_a_context_that_lives)
 	spill_contexts_made(&fake_vendor_backend, 0, &first);
 	spill_contexts_made(&fake_vendor_backend, 0, &second);
 	of->base.context = &second;
-	spill_move_reset();
+	spill_copier_reset();
 	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
 	assert_ptr_equal(fake_vendor.copier_context, &second);
 	spill_contexts_ended(ENDED(&fake_vendor_backend, 0, &second));
-	spill_move_context_ended(ENDED(&fake_vendor_backend, 0, &second));
+	spill_copier_context_ended(ENDED(&fake_vendor_backend, 0, &second));
 	assert_true(change_sides(of, (unsigned[]){0}, 1, NULL));
 	assert_true(fake_vendor.copier_context == &first || fake_vendor.copier_context == &context);
 	spill_contexts_ended(ENDED(&fake_vendor_backend, 0, &first));
@@ -931,7 +933,7 @@ TEST(whatever_fails_nothing_is_lost)
 	bool failed = true;
 	for (unsigned call = 1; failed; call++) {
 		fake_vendor_reset_mover(CHUNKS * CHUNK);
-		spill_move_reset();
+		spill_copier_reset();
 		struct spill_chunked *of = make_half();
 		fake_vendor_fail(call, call + 1);
 		change_sides(of, all, 8, NULL);

@@ -510,6 +510,127 @@ CHILD_TEST(only_the_closer_passes)
 	spill_gate_leave(spill_gate_self);
 }
 
+/* -- flights ---------------------------------------------------------------------------------------------- */
+
+static unsigned landings;
+
+static void land(void)
+{
+	CHECK(spill_mover_is_mine() && spill_thread.depth);
+	landings++;
+	spill_gate_end_flight();
+}
+
+static void begin_flight(void)
+{
+	CHECK(spill_mover_trylock_in_flight());
+	CHECK(spill_gate_close(UINT64_MAX));
+	spill_gate_begin_flight();
+	spill_gate_open();
+	spill_mover_unlock();
+}
+
+static void enter_and_leave(void)
+{
+	CHECK(spill_gate_enter(spill_gate_self));
+	spill_gate_leave(spill_gate_self);
+}
+
+/* An entry beside a flight: clear for just that one, or it lands. It is clear for one entry. */
+CHILD_TEST(only_who_is_clear_enters_beside_a_flight)
+{
+	spill_gate_join(COUNTERS);
+	spill_gate_use_flights(land);
+	begin_flight();
+	spill_gate_clear(spill_gate_flight());
+	enter_and_leave();
+	CHECK(landings == 0 && spill_gate_flight());
+	enter_and_leave();
+	CHECK(landings == 1 && !spill_gate_flight());
+	uint64_t before = spill_gate_flight();
+	spill_gate_clear(before);
+	begin_flight();
+	enter_and_leave();
+	CHECK(landings == 2);
+	begin_flight();
+	spill_gate_clear(SPILL_GATE_UNCLEAR);
+	enter_and_leave();
+	CHECK(landings == 3);
+}
+
+/* Work of which nobody knows what it uses is counted without a flight, too. */
+CHILD_TEST(who_is_not_clear_is_counted)
+{
+	spill_gate_join(COUNTERS);
+	enter_and_leave();
+	CHECK(spill_gate_unclear() == 0);
+	spill_gate_use_flights(land);
+	enter_and_leave();
+	CHECK(spill_gate_unclear() == 1);
+	spill_gate_clear(0);
+	enter_and_leave();
+	CHECK(spill_gate_unclear() == 1);
+	enter_and_leave();
+	CHECK(spill_gate_unclear() == 2);
+}
+
+/* Requests, and whoever wants the mover, end a flight. Who ends flights does not. */
+CHILD_TEST(others_end_a_flight)
+{
+	spill_gate_join(COUNTERS);
+	spill_gate_use_flights(land);
+	begin_flight();
+	spill_thread.depth++; /* as in a request of the engine */
+	spill_gate_leave_request(spill_gate_enter_request());
+	spill_thread.depth--;
+	CHECK(landings == 1);
+	begin_flight();
+	CHECK(spill_mover_trylock_in_flight());
+	spill_mover_unlock();
+	CHECK(landings == 1);
+	CHECK(spill_mover_trylock());
+	spill_mover_unlock();
+	CHECK(landings == 2);
+	begin_flight();
+	spill_mover_lock();
+	spill_mover_unlock();
+	CHECK(landings == 3);
+	/* Our own calls know what they do. */
+	begin_flight();
+	spill_thread.depth++;
+	enter_and_leave();
+	spill_thread.depth--;
+	CHECK(landings == 3);
+}
+
+static void *is_clear_until_told(void *told)
+{
+	spill_gate_join(COUNTERS);
+	spill_gate_clear(0);
+	sem_post(&((sem_t *)told)[0]);
+	sem_wait(&((sem_t *)told)[1]);
+	return NULL;
+}
+
+/* A thread that is clear has not submitted its work yet. One that ended never will. */
+CHILD_TEST(another_thread_is_clear)
+{
+	pthread_t thread;
+	sem_t told[2];
+	sem_init(&told[0], 0, 0);
+	sem_init(&told[1], 0, 0);
+	spill_gate_join(COUNTERS);
+	spill_gate_use_flights(land);
+	spill_gate_clear(0);
+	CHECK(!spill_gate_others_clear());
+	CHECK(pthread_create(&thread, NULL, is_clear_until_told, told) == 0);
+	sem_wait(&told[0]);
+	CHECK(spill_gate_others_clear());
+	sem_post(&told[1]);
+	pthread_join(thread, NULL);
+	CHECK(!spill_gate_others_clear());
+}
+
 CHILD_TEST(looks_from_time_to_time)
 {
 	spill_gate_join(COUNTERS);

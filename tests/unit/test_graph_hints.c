@@ -157,7 +157,7 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 
 /* -- around it -------------------------------------------------------------------------------------------- */
 
-static struct spill_policy policy = {.movable_follow = SPILL_SWITCH_AUTO};
+static struct spill_policy policy = {.movable_follow = SPILL_FOLLOW_AUTO};
 static struct spill_launch_access told;
 static unsigned times;
 
@@ -407,10 +407,10 @@ CHILD_TEST(nothing_is_asked_where_nothing_is_wanted)
 	spill_chunked_delist(&one);
 	make(1, graph);
 	spill_chunked_enlist(&one);
-	policy.movable_follow = SPILL_SWITCH_OFF;
+	policy.movable_follow = SPILL_FOLLOW_OFF;
 	make(1, graph);
 	CHECK(asked == 0 && launch(1) == 0);
-	policy.movable_follow = SPILL_SWITCH_AUTO;
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
 	make(1, graph);
 	CHECK(asked && launch(1) == 1);
 }

@@ -199,7 +199,7 @@ static int setup(void **state)
 	memset(&seen, 0, sizeof(seen));
 	world.advice = (struct spill_access_advice){.learned = true, .site = 4, .work_ns = 5};
 	spill_policy_default(&policy);
-	policy.movable_follow = SPILL_SWITCH_AUTO;
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
 	policy.mode = SPILL_MODE_SPILL;
 	spill_process_use_policy(&policy);
 	assert_true(spill_chunk_map_set(BASE, 2 * UNIT, true, true));
@@ -267,11 +267,11 @@ TEST(memory_that_did_not_come_is_used_in_place)
 TEST(without_follow_nothing_comes)
 {
 	world.advice.bring = world.comes = true;
-	policy.movable_follow = SPILL_SWITCH_OFF;
+	policy.movable_follow = SPILL_FOLLOW_OFF;
 	launch(true);
 	assert_int_equal(seen.prefetched, 0);
 	assert_int_equal(seen.left, 1);
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	launch(true);
 	assert_int_equal(seen.prefetched, 1);
 }
@@ -331,9 +331,9 @@ TEST(which_launches_are_tried)
 	world.placement = 0;
 	assert_null(spill_before_launch(&access));
 	assert_int_equal(seen.trials, 2);
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	spill_before_launch(&access);
-	policy.movable_follow = SPILL_SWITCH_AUTO;
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
 	access.on_host = 0;
 	spill_before_launch(&access);
 	access.on_host = 1;
@@ -395,9 +395,9 @@ TEST(launches_are_reported_while_memory_is_on_the_host)
 	world.on_host = 1;
 	assert_true(wanted());
 	assert_true(wanted());
-	policy.movable_follow = SPILL_SWITCH_OFF;
+	policy.movable_follow = SPILL_FOLLOW_OFF;
 	assert_false(wanted());
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	assert_true(wanted());
 	world.on_host = 0;
 	assert_false(wanted());
@@ -444,10 +444,10 @@ TEST(the_first_launches_are_those_of_a_minute)
 
 TEST(the_first_launches_are_not_reported_without_follow)
 {
-	policy.movable_follow = SPILL_SWITCH_OFF;
+	policy.movable_follow = SPILL_FOLLOW_OFF;
 	assert_false(wanted());
 	assert_false(spill_launch_access_maintain());
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	assert_true(wanted());
 	policy.mode = SPILL_MODE_OBSERVE;
 	assert_false(wanted());
@@ -458,11 +458,11 @@ TEST(a_recording_wants_all_launches)
 	later();
 	world.recording = true;
 	assert_true(wanted());
-	policy.movable_follow = SPILL_SWITCH_OFF;
+	policy.movable_follow = SPILL_FOLLOW_OFF;
 	assert_true(wanted());
 	policy.mode = SPILL_MODE_OBSERVE;
 	assert_false(wanted());
-	policy.movable_follow = SPILL_SWITCH_AUTO;
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
 	world.on_host = 1;
 	assert_false(wanted());
 }

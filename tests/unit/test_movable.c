@@ -21,6 +21,7 @@
 #include "fake_objects.h"
 #include "gate.h"
 #include "movable.h"
+#include "copier.h"
 #include "move.h"
 #include "process.h"
 #include "memory_limit.h"
@@ -273,7 +274,7 @@ static int begin(void **state)
 	backend.vmm = &vmm;
 	backend.events = &events;
 	backend.moves = &moves;
-	spill_move_reset();
+	spill_copier_reset();
 	spill_account_reset();
 	spill_movable_reset();
 	return 0;
@@ -604,7 +605,7 @@ TEST(not_in_a_capture_nor_without_a_context)
 	set_capturing(true);
 	assert_true(wanted(GIB));
 	vendor.not_prepared = true;
-	spill_move_reset();
+	spill_copier_reset();
 	assert_false(wanted(GIB));
 	assert_int_equal(note_count, 0);
 }

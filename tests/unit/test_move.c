@@ -15,6 +15,7 @@
 #include "account.h"
 #include "fake_vendor.h"
 #include "fake_clock.h"
+#include "copier.h"
 #include "move.h"
 #include "peer.h"
 #include "chunked.h"
@@ -48,7 +49,7 @@ static int setup(void **state)
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
 	fake_vendor_reset_mover(64 * CHUNK);
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	fake_clock_use(0);
 	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_vendor_backend,
 	                                                     .owner = {0, &context},
@@ -290,7 +291,7 @@ TEST(chunks_of_any_size_fit_the_views)
 {
 	policy.movable_chunk.value = 68ull << 20; /* more than what is prepared for */
 	fake_vendor_reset_mover(200ull << 20);
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 	struct spill_chunked *of = make(136ull << 20); /* of less than two it would make smaller ones */
 	struct spill_move move = plan(of, 0);
 	assert_int_equal(of->count, 2);
@@ -385,7 +386,7 @@ static void refuse_second_copy(bool back, unsigned waits)
 		settle(&move);
 		move = plan(of, 0);
 	}
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 	/* A mapping with access; or an unmapping, a mapping and access for two. Then the first copy. */
 	unsigned call = back ? 6 : 4, copies = fake_vendor.copies;
 	fake_vendor_fail(call, call + 1 + waits);
@@ -529,7 +530,7 @@ TEST(a_failure_begins_nothing_more)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 	fake_vendor_fail(10,
 	                 11); /* four calls to begin each of two, an unmapping, the mapping in its place */
 	assert_int_equal(move_all(moves, 3), 1);
@@ -581,7 +582,7 @@ TEST(a_lost_chunk_is_found_again)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move move = plan(of, 0);
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 	fake_vendor_fail(6, 100); /* map, allow, copy, event, unmap; the map in its place and all after it */
 	uint64_t slept_ns = fake_clock.slept_ns;
 	assert_int_equal(move_all(&move, 1), 0);
@@ -645,15 +646,15 @@ TEST(an_event_that_never_passes_is_not_waited_for_in_vain)
 TEST(a_context_takes_its_streams_along)
 {
 	struct spill_chunked *of = make(CHUNK);
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context)); /* one is enough */
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &other_context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context)); /* one is enough */
 	assert_int_equal(fake_vendor.streams, 2);
 	struct spill_move move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_vendor.copier_context, &other_context);
 	settle(&move);
-	spill_move_context_ended(ENDED(&fake_vendor_backend, 0, &context)); /* none of its business */
-	spill_move_context_ended(ENDED(&fake_vendor_backend, 0, &other_context));
+	spill_copier_context_ended(ENDED(&fake_vendor_backend, 0, &context)); /* none of its business */
+	spill_copier_context_ended(ENDED(&fake_vendor_backend, 0, &other_context));
 	move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_vendor.copier_context, &context);
@@ -667,15 +668,15 @@ TEST(an_end_takes_along_what_was_made_last)
 {
 	struct spill_chunked *of = make(CHUNK);
 	struct spill_move move = plan(of, 0);
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
-	spill_move_give_up(&fake_vendor_backend, 0, &other_context);
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &other_context));
+	spill_copier_give_up(&fake_vendor_backend, 0, &other_context);
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &other_context));
 	struct spill_context_end refused = spill_context_end_begin(&fake_vendor_backend, 0, &other_context);
 	assert_int_equal(move_all(&move, 1), 0);
 	spill_context_end_finish(&refused, true);
 	assert_int_equal(fake_vendor.streams, 4);
 	struct spill_context_end end_of = spill_context_end_begin(&fake_vendor_backend, 0, &other_context);
-	spill_move_context_ended(&end_of);
+	spill_copier_context_ended(&end_of);
 	spill_context_end_finish(&end_of, false);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_vendor.copier_context, &context);
@@ -692,14 +693,14 @@ TEST(what_cannot_be_prepared_moves_nothing)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		setup(state);
 		fake_vendor_fail(calls[i], calls[i] + 1);
-		assert_false(spill_move_prepare(&fake_vendor_backend, 0, &context));
+		assert_false(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 		assert_int_equal(fake_vendor.streams, calls[i] > 2 ? 2 : 0);
-		assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+		assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 		assert_int_equal(fake_vendor.streams, 2);
 	}
 	setup(state);
-	assert_false(spill_move_prepare(&backend, -1, &context));
-	assert_false(spill_move_prepare(&backend, SPILL_DEVICES, &context));
+	assert_false(spill_copier_prepare(&backend, -1, &context));
+	assert_false(spill_copier_prepare(&backend, SPILL_DEVICES, &context));
 }
 
 /* Where the device is too full for the other one, both ways are served by it; then it is asked for again. */
@@ -708,7 +709,7 @@ TEST(one_stream_is_enough)
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[2] = {plan(of, 0)};
 	fake_vendor_fail(3, 4); /* address space, a stream, the other stream */
-	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
 	assert_int_equal(fake_vendor.streams, 1);
 	/* Away with one, then that one back and the other away. */
 	for (unsigned round = 0; round < 2; round++) {

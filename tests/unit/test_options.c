@@ -54,7 +54,7 @@ TEST(defaults)
 	assert_int_equal(policy.movable_above.kind, SPILL_AMOUNT_PERCENT);
 	assert_int_equal(policy.movable_above.value, 50000);
 	assert_int_equal(policy.movable_wait_us, 50000);
-	assert_int_equal(policy.movable_follow, SPILL_SWITCH_AUTO);
+	assert_int_equal(policy.movable_follow, SPILL_FOLLOW_AUTO);
 	assert_int_equal(policy.host_ahead.kind, SPILL_AMOUNT_BYTES);
 	assert_int_equal(policy.host_ahead.value, 0);
 	assert_true(policy.host_share);

@@ -29,6 +29,7 @@
 #include "host_chunks.h"
 #include "ledger.h"
 #include "movable.h"
+#include "copier.h"
 #include "move.h"
 #include "note.h"
 #include "prefetch.h"
@@ -204,7 +205,7 @@ static int setup(void **state)
 	fake_vendor.context = &context;
 	fake_vendor.marks_pass = &yes;
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_movable_reset();
 	spill_promote_reset();
 	spill_exchange_reset();
@@ -297,7 +298,7 @@ TEST(without_a_gain_nothing_moves)
 	assert_false(prefetch(AWAY + 1));
 	assert_true(is_on_host(AWAY + 1) && !is_on_host(0));
 	assert_int_equal(model.idle, 0);
-	policy.movable_follow = SPILL_SWITCH_ON;
+	policy.movable_follow = SPILL_FOLLOW_ON;
 	assert_true(prefetch(AWAY + 1));
 	assert_true(model.last.always);
 	assert_int_equal(note_count, 0); /* nobody has compared costs */

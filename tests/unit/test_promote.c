@@ -23,6 +23,7 @@
 #include "host_chunks.h"
 #include "ledger.h"
 #include "movable.h"
+#include "copier.h"
 #include "move.h"
 #include "process.h"
 #include "promote.h"
@@ -113,7 +114,7 @@ static int setup(void **state)
 	fake_vendor.context = &context;
 	fake_vendor.marks_pass = &yes;
 	spill_account_reset();
-	spill_move_reset();
+	spill_copier_reset();
 	spill_exchange_reset();
 	spill_reserve_reset();
 	spill_movable_reset();

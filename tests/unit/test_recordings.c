@@ -244,11 +244,11 @@ TEST(without_times_none_is_told)
 
 static int run_all(void **state)
 {
-	off = replay(&recording, SPILL_SWITCH_OFF, &replay_usual);
-	on = replay(&recording, SPILL_SWITCH_ON, &replay_usual);
-	ours = replay(&recording, SPILL_SWITCH_AUTO, &replay_usual);
-	dear_on = replay(&recording, SPILL_SWITCH_ON, &replay_dear);
-	dear = replay(&recording, SPILL_SWITCH_AUTO, &replay_dear);
+	off = replay(&recording, SPILL_FOLLOW_OFF, &replay_usual);
+	on = replay(&recording, SPILL_FOLLOW_ON, &replay_usual);
+	ours = replay(&recording, SPILL_FOLLOW_AUTO, &replay_usual);
+	dear_on = replay(&recording, SPILL_FOLLOW_ON, &replay_dear);
+	dear = replay(&recording, SPILL_FOLLOW_AUTO, &replay_dear);
 	resident = replay_resident(&recording);
 	each_phase(print_phase);
 	print_told();

@@ -25,7 +25,7 @@ static struct recorded_launch launch_of(uint64_t code, uint64_t ns)
 /* In units, once the recording has been replayed. */
 static uint64_t extent_by(const struct recording *recording, uint64_t code)
 {
-	replay(recording, SPILL_SWITCH_AUTO, &replay_usual);
+	replay(recording, SPILL_FOLLOW_AUTO, &replay_usual);
 	return spill_param_extent(code, 0, SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT;
 }
 
@@ -149,7 +149,7 @@ TEST(code_that_is_given_up_is_timed_rarely)
 	    .launch_count = LAUNCHES + 1,
 	    .phase_count = 1,
 	};
-	struct replay_result result = replay(&recording, SPILL_SWITCH_AUTO, &replay_usual);
+	struct replay_result result = replay(&recording, SPILL_FOLLOW_AUTO, &replay_usual);
 	unsigned timed = 0;
 	for (unsigned i = PERIODS - LAST_PERIODS; i < PERIODS; i++)
 		timed += result.timed[i];
