@@ -126,7 +126,7 @@ bool spill_engine_attributes(struct spill_request *request)
 {
 	struct spill_allocation allocation;
 	struct spill_vmm_range range;
-	if (request->step++ == 0)
+	if (spill_engine_gated(request))
 		return true;
 	if (request->result || !request->attributes.wanted || !request->attributes.values)
 		return false;
@@ -153,7 +153,7 @@ bool spill_engine_attributes(struct spill_request *request)
 bool spill_engine_pointer(struct spill_request *request)
 {
 	struct spill_allocation allocation;
-	if (request->step++ == 0)
+	if (spill_engine_gated(request))
 		return true;
 	if (request->result == 0 && request->out && find(request->ptr, &allocation) &&
 	    allocation.backend->describe_plain)
@@ -165,7 +165,7 @@ bool spill_engine_range(struct spill_request *request)
 {
 	struct spill_allocation allocation;
 	struct spill_vmm_range range;
-	if (request->step++ == 0)
+	if (spill_engine_gated(request))
 		return true;
 	if (request->result)
 		return false;
