@@ -30,7 +30,6 @@
 #include "vendor_pool.h"
 #include "movable.h"
 #include "copier.h"
-#include "move.h"
 #include "note.h"
 #include "loaded_objects.h"
 #include "numa.h"

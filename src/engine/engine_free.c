@@ -18,7 +18,6 @@
 #include "ipc.h"
 #include "vendor_pool.h"
 #include "copier.h"
-#include "move.h"
 #include "ordered_pool.h"
 #include "peer.h"
 #include "chunked.h"

@@ -72,6 +72,14 @@ void spill_chunk_list_free(struct spill_chunk_list *list)
 	free(list->ranks);
 }
 
+bool spill_chunk_list_add_chosen(const struct spill_exchange_choice *choice, struct spill_exchange *exchange)
+{
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
+			spill_exchange_add(exchange, choice->chunks[i].data, choice->chunks[i].index);
+	return exchange->comes.count || exchange->goes.count;
+}
+
 struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access)
 {
 	for (unsigned i = 0; i < access->count; i++)

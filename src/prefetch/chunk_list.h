@@ -6,6 +6,7 @@
 #define SPILL_CHUNK_LIST_H
 
 #include "chunked.h"
+#include "exchange.h"
 #include "exchange_choice.h"
 #include "launch_access.h"
 
@@ -21,6 +22,12 @@ struct spill_chunk_list {
 bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
                            const struct spill_launch_access *access);
 void spill_chunk_list_free(struct spill_chunk_list *list);
+
+/*
+ * Adds the chosen chunks to an exchange. A chunk without host memory does not leave, so fewer come. False: none was
+ * added.
+ */
+bool spill_chunk_list_add_chosen(const struct spill_exchange_choice *choice, struct spill_exchange *exchange);
 
 /* The allocation that the launch names first. NULL: it is gone. */
 struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access);

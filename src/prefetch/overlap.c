@@ -35,6 +35,7 @@ static __thread uint64_t seen_flight __attribute__((tls_model("initial-exec")));
 /* The mover's lock guards these. */
 static struct {
 	void *event, *context; /* a mark behind all work of the launches up to `number`; NULL: none */
+	uint64_t birth;        /* of the context (contexts.h) */
 	uint32_t number, done;
 	uint64_t unclear, done_unclear; /* entries that named nothing, likewise */
 	bool any;                       /* one has passed: work before the gate told entries apart is done */
@@ -133,8 +134,10 @@ static uint32_t note(const struct spill_launch_access *access)
 
 /* -- work that is done. pre: the mover is held -------------------------------------------------- */
 
-static void ask_mark(const struct spill_backend *backend, int device)
+static void ask_mark(const struct spill_backend *backend, int device, const void *context)
 {
+	if (mark.context != context || mark.birth != spill_contexts_birth(backend, context))
+		mark.event = NULL; /* it ended with its context */
 	if (!mark.event || !backend->events->passed(device, mark.context, mark.event))
 		return;
 	backend->events->destroy(device, mark.context, mark.event);
@@ -152,6 +155,7 @@ static void place_mark(const struct spill_backend *backend, int device, void *co
 	mark.number = submitted;
 	mark.unclear = spill_gate_unclear();
 	mark.context = context;
+	mark.birth = spill_contexts_birth(backend, context);
 	if (spill_capture_any() || spill_gate_others_clear() ||
 	    backend->moves->mark(device, context, &mark.event))
 		mark.event = NULL;
@@ -162,11 +166,11 @@ static void place_mark(const struct spill_backend *backend, int device, void *co
 static void ask_what_is_done(const struct spill_backend *backend, int device, void *context,
                              uint32_t submitted)
 {
-	ask_mark(backend, device);
+	ask_mark(backend, device, context);
 	if (!mark.event && (!mark.any || mark.done != submitted || mark.done_unclear != spill_gate_unclear()))
 		place_mark(backend, device, context, submitted);
 	for (unsigned i = 0; i < MARK_LOOKS && mark.event; i++)
-		ask_mark(backend, device);
+		ask_mark(backend, device, context);
 }
 
 static bool is_used(uint64_t address)
@@ -208,32 +212,25 @@ static void fix_chunks(struct spill_chunk_list *list, const struct spill_backend
 	}
 }
 
-static bool begin(const struct spill_exchange_choice *choice, struct spill_exchange *exchange)
-{
-	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
-			spill_exchange_add(exchange, choice->chunks[i].data, choice->chunks[i].index);
-	return (exchange->comes.count || exchange->goes.count) && spill_flight_begin(exchange, is_in_use);
-}
-
 /* pre: the mover is held, no flight. True: a flight has begun. */
 static bool fly(const struct spill_launch_access *access, const struct spill_access_advice *advice,
                 uint32_t submitted, bool ahead)
 {
 	const struct spill_chunked *chunked = spill_chunk_list_allocation(access);
 	struct spill_chunk_list list;
-	void *contexts[SPILL_CONTEXTS];
 	bool begun = false;
 	uint64_t cost_ns;
 	if (!chunked || !spill_movable_may_move(chunked->base.backend, chunked->base.device))
 		return false;
 	const struct spill_backend *backend = chunked->base.backend;
 	int device = chunked->base.device;
-	if (spill_contexts_of(backend, device, contexts) != 1)
+	void *context = spill_contexts_only(backend, device);
+	if (!context)
 		return false;
-	ask_what_is_done(backend, device, contexts[0], submitted);
-	if (mark.any && mark.done_unclear == spill_gate_unclear() &&
-	    spill_chunk_list_make(&list, device, access)) {
+	ask_what_is_done(backend, device, context, submitted);
+	if (!mark.any || mark.done_unclear != spill_gate_unclear())
+		return false;
+	if (spill_chunk_list_make(&list, device, access)) {
 		fix_chunks(&list, backend);
 		struct spill_exchange_choice choice = {
 		    .chunks = list.chunks,
@@ -247,10 +244,11 @@ static bool fly(const struct spill_launch_access *access, const struct spill_acc
 		    .ahead = ahead,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
-		begun =
-		    spill_access_model_choose(&choice, advice->site, &cost_ns) && begin(&choice, &exchange);
-		spill_chunk_list_free(&list);
+		begun = spill_access_model_choose(&choice, advice->site, &cost_ns) &&
+		        spill_chunk_list_add_chosen(&choice, &exchange) &&
+		        spill_flight_begin(&exchange, is_in_use);
 	}
+	spill_chunk_list_free(&list);
 	return begun;
 }
 

@@ -186,11 +186,7 @@ void spill_prefetch_exchanged(void)
 /* True: a chunk came. pre: the mover is held */
 static bool carry_out(const struct spill_exchange_choice *choice, struct spill_exchange *exchange)
 {
-	/* A chunk without host memory does not leave, so fewer chunks come. */
-	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
-			spill_exchange_add(exchange, choice->chunks[i].data, choice->chunks[i].index);
-	if (!exchange->comes.count && !exchange->goes.count)
+	if (!spill_chunk_list_add_chosen(choice, exchange))
 		return false;
 	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
 	if (!exchange->came)

@@ -327,7 +327,7 @@ bool spill_exchange_open(struct spill_exchange *exchange)
 {
 	exchange->spares = calloc(most_spares(exchange), sizeof(*exchange->spares));
 	exchange->spare_count = exchange->finished = 0;
-	exchange->made = exchange->came = exchange->ns = 0;
+	exchange->made = 0;
 	if (!exchange->spares)
 		return false;
 	exchange->room = spill_promote_room(exchange->backend, exchange->device);

@@ -328,17 +328,10 @@ static void disembark(struct spill_move_reason why)
 	flight.count = 0;
 }
 
-/* A live context of the device. NULL: none, or too many to know their work. */
-static void *only_context(const struct spill_exchange *exchange)
-{
-	void *contexts[SPILL_CONTEXTS];
-	return spill_contexts_of(exchange->backend, exchange->device, contexts) == 1 ? contexts[0] : NULL;
-}
-
 bool spill_flight_begin(struct spill_exchange *exchange, spill_flight_used_fn *is_used)
 {
 	struct spill_move_reason why = {.reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
-	void *context = only_context(exchange);
+	void *context = spill_contexts_only(exchange->backend, exchange->device);
 	flight.copier =
 	    context ? spill_copier_of(exchange->backend, exchange->device, context, SPILL_COPIER_VIEW) : NULL;
 	flight.count = 0;

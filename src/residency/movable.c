@@ -10,7 +10,6 @@
 #include "device_memory.h"
 #include "usage_estimate.h"
 #include "copier.h"
-#include "move.h"
 #include "note.h"
 #include "process.h"
 #include "loaded_objects.h"

@@ -151,6 +151,15 @@ unsigned spill_contexts_devices(const struct spill_backend *backend, int device,
 	return count;
 }
 
+void *spill_contexts_only(const struct spill_backend *backend, int device)
+{
+	void *contexts[SPILL_CONTEXTS];
+	int devices[SPILL_DEVICES];
+	bool only = spill_contexts_of(backend, device, contexts) == 1 &&
+	            spill_contexts_devices(backend, device, devices) == 1;
+	return only ? contexts[0] : NULL;
+}
+
 uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *context)
 {
 	pthread_mutex_lock(&lock);

@@ -41,6 +41,12 @@ unsigned spill_contexts_of(const struct spill_backend *backend, int device, void
 unsigned spill_contexts_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
 
 /*
+ * The context of `device`, if the process has no other one on any device: then a mark in it is behind all work.
+ * NULL: there are none, or several. pre: as spill_contexts_of
+ */
+void *spill_contexts_only(const struct spill_backend *backend, int device);
+
+/*
  * The context's birth: a number that no other context has had, although handles come back. 0: the
  * context is not known, or has ended.
  */

@@ -23,6 +23,7 @@ ROUND = 60  # seconds, at most
 # "ordered", "returned": of segments, which have memory in stream order; to the host, and back.
 ENOUGH = {("off", 1): {"demote": 10, "promote": 1, "ordered": 3}, ("on", 1): {"demote": 10, "use": 5, "ordered": 3, "returned": 3},
           ("overlap", 1): {"demote": 10, "use": 5, "ordered": 3},
+          ("overlap", 2): {"demote": 10},
           ("off", 2): {"demote": 10, "second": 3, "ordered": 3}, ("on", 2): {"use": 5, "second": 3, "ordered": 3, "returned": 3}}
 # What they are in a line of the log. A segment has a number, and no address (engine_ordered.c).
 SEGMENT = re.compile('"kind":"alloc"[^\n]*?"seq":(\\d+)[^\n]*?"ptr":"0x5e8[0-9a-f]{13}"')
@@ -135,6 +136,9 @@ class Moving(Case):
     def test_no_byte_is_lost_beside_running_work(self):
         """Kernels keep the promise: they find no address in memory."""
         self.rounds("overlap", 1, MOVING_ALL_NAMED="1")
+
+    def test_no_byte_is_lost_where_two_devices_forbid_flights(self):
+        self.rounds("overlap", 2, MOVING_ALL_NAMED="1")
 
     def test_no_byte_is_lost_on_two_devices_where_residency_follows_use(self):
         self.rounds("on", 2)

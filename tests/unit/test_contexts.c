@@ -152,6 +152,22 @@ TEST(the_primary_and_the_current_one_are_asked_for)
 	assert_int_equal(count(&vendor, 0), 0);
 }
 
+/* A mark in it is behind all work of the process only if there is no other one. */
+TEST(the_only_one)
+{
+	assert_null(spill_contexts_only(&vendor, 0));
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	assert_ptr_equal(spill_contexts_only(&vendor, 0), &contexts[0]);
+	assert_null(spill_contexts_only(&vendor, 1));
+	spill_contexts_made(&vendor, 1, &contexts[1]);
+	assert_null(spill_contexts_only(&vendor, 0));
+	spill_contexts_ended(ENDED(&vendor, 1, &contexts[1]));
+	spill_contexts_made(&vendor, 0, &contexts[2]);
+	assert_null(spill_contexts_only(&vendor, 0));
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
+	assert_ptr_equal(spill_contexts_only(&vendor, 0), &contexts[2]);
+}
+
 /* All that fit are listed, and one more is too many; then a slot is free again. */
 TEST(too_many_are_said_to_be)
 {

@@ -197,6 +197,20 @@ static bool wants_maintenance(void)
 	       SPILL_GATE_MAINTENANCE;
 }
 
+/* The driver is asked inside the gate: an address whose chunk is just moving has no memory. */
+TEST(questions_wait_while_chunks_move)
+{
+	static const enum spill_op questions[] = {SPILL_OP_ATTR, SPILL_OP_POINTER, SPILL_OP_RANGE};
+	for (unsigned i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		struct spill_request request = {.op = questions[i], .api = "ask", .ptr = range};
+		assert_true(spill_request_next(&request));
+		assert_true(spill_gate_self && atomic_load(&spill_gate_self->inside));
+		request.result = FAKE_INVALID;
+		assert_false(spill_request_next(&request));
+		assert_false(atomic_load(&spill_gate_self->inside));
+	}
+}
+
 /* What is mapped right behind the range is not told: it would seem to have access to a part. */
 TEST(sets_in_the_range_may_move_from_then_on)
 {

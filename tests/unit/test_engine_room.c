@@ -25,6 +25,7 @@
 #include "make_room.h"
 #include "movable.h"
 #include "copier.h"
+#include "movable_allocation.h"
 #include "note.h"
 #include "place.h"
 #include "process.h"
@@ -89,18 +90,9 @@ static bool current(int *device, void **current_context)
 
 static struct spill_chunked *make(void)
 {
-	const char *error = NULL;
 	struct spill_place_request want = {&backend, &policy,        0, &context, CHUNKS * CHUNK,
 	                                   0,        SPILL_UNLIMITED};
-	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
-	assert_non_null(made);
-	struct spill_allocation entry = {.backend = &backend,
-	                                 .ptr = made->base.ptr,
-	                                 .bytes = want.bytes,
-	                                 .placement = &made->base,
-	                                 .held = made->base.held};
-	assert_true(spill_ledger_add(&entry));
-	made->seq = entry.seq;
+	struct spill_chunked *made = make_allocation(&spill_place_movable, &want);
 	spill_chunked_enlist(made);
 	return made;
 }

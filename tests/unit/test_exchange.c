@@ -22,6 +22,7 @@
 #include "host_chunks.h"
 #include "ledger.h"
 #include "chunked.h"
+#include "movable_allocation.h"
 #include "process.h"
 
 #define MS 1000000ull
@@ -124,19 +125,10 @@ static void settle_on_host(struct spill_chunked *of, const unsigned *chunks, uns
 /* An allocation in chunks of that size, with content. */
 static struct spill_chunked *make_on(int device, uint64_t bytes, uint64_t chunk)
 {
-	const char *error = NULL;
 	struct spill_place_request want = {&fake_vendor_backend, &policy, device, &context, bytes, 0,
 	                                   SPILL_UNLIMITED};
 	policy.movable_chunk.value = chunk;
-	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
-	assert_non_null(made);
-	struct spill_allocation entry = {.backend = &fake_vendor_backend,
-	                                 .ptr = made->base.ptr,
-	                                 .bytes = want.bytes,
-	                                 .placement = &made->base,
-	                                 .held = made->base.held};
-	assert_true(spill_ledger_add(&entry));
-	made->seq = entry.seq;
+	struct spill_chunked *made = make_allocation(&spill_place_movable, &want);
 	for (unsigned i = 0; i < made->count; i++) {
 		unsigned char *data = fake_vendor_bytes(spill_chunked_address(made, i), device);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)

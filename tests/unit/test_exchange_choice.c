@@ -258,6 +258,19 @@ TEST(the_foreseen_come_too)
 	verdicts("+++..............---");
 }
 
+/* For a flight nothing has to be needed yet, and what little it saves does not count. */
+TEST(ahead_of_any_need_the_next_come)
+{
+	excess(SITE, 1);
+	add_both(4, 16);
+	sweeps(SITE);
+	window.slice = 2 * 64 * MIB;
+	assert_false(choose(&reuse));
+	window.ahead = true;
+	assert_true(choose(&reuse));
+	verdicts("++................--");
+}
+
 /* What is foreseen takes room, however far it is, but makes nothing leave that is needed sooner or soon after. */
 TEST(far_ones_take_room_only)
 {

@@ -21,6 +21,7 @@
 #include "gate.h"
 #include "host_chunks.h"
 #include "ledger.h"
+#include "movable_allocation.h"
 #include "note.h"
 #include "peer.h"
 #include "process.h"
@@ -100,18 +101,9 @@ static struct spill_exchange exchange_of(struct spill_chunked *of, const unsigne
 static struct spill_chunked *make_half(void)
 {
 	const unsigned leave[] = {3, 4, 5};
-	const char *error = NULL;
 	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, CHUNKS * CHUNK, 0,
 	                                   SPILL_UNLIMITED};
-	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
-	assert_non_null(made);
-	struct spill_allocation entry = {.backend = &fake_vendor_backend,
-	                                 .ptr = made->base.ptr,
-	                                 .bytes = want.bytes,
-	                                 .placement = &made->base,
-	                                 .held = made->base.held};
-	assert_true(spill_ledger_add(&entry));
-	made->seq = entry.seq;
+	struct spill_chunked *made = make_allocation(&spill_place_movable, &want);
 	spill_chunked_enlist(made);
 	for (unsigned i = 0; i < made->count; i++)
 		for (uint64_t at = 0; at < CHUNK; at += 512)

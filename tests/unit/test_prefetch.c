@@ -30,6 +30,7 @@
 #include "ledger.h"
 #include "movable.h"
 #include "copier.h"
+#include "movable_allocation.h"
 #include "move.h"
 #include "note.h"
 #include "prefetch.h"
@@ -158,18 +159,9 @@ static void leave(unsigned index)
 
 static struct spill_chunked *make(void)
 {
-	const char *error = NULL;
 	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, AWAY * CHUNK, 0,
 	                                   SPILL_UNLIMITED};
-	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
-	assert_non_null(made);
-	struct spill_allocation entry = {.backend = &fake_vendor_backend,
-	                                 .ptr = made->base.ptr,
-	                                 .bytes = want.bytes,
-	                                 .placement = &made->base,
-	                                 .held = made->base.held};
-	assert_true(spill_ledger_add(&entry));
-	made->seq = entry.seq;
+	struct spill_chunked *made = make_allocation(&spill_place_movable, &want);
 	spill_chunked_enlist(made);
 	return made;
 }

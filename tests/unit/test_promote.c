@@ -24,6 +24,7 @@
 #include "ledger.h"
 #include "movable.h"
 #include "copier.h"
+#include "movable_allocation.h"
 #include "move.h"
 #include "process.h"
 #include "promote.h"
@@ -84,18 +85,9 @@ static void demote(void)
 
 static struct spill_chunked *make(const struct spill_place_ops *place, uint64_t bytes)
 {
-	const char *error = NULL;
 	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, 0,
 	                                   SPILL_UNLIMITED};
-	struct spill_chunked *made = spill_chunked_of(place->make(&want, &error));
-	assert_non_null(made);
-	struct spill_allocation entry = {.backend = &fake_vendor_backend,
-	                                 .ptr = made->base.ptr,
-	                                 .bytes = want.bytes,
-	                                 .placement = &made->base,
-	                                 .held = made->base.held};
-	assert_true(spill_ledger_add(&entry));
-	made->seq = entry.seq;
+	struct spill_chunked *made = make_allocation(place, &want);
 	spill_chunked_enlist(made);
 	return made;
 }
