@@ -36,6 +36,7 @@
 #include "ordered_pool.h"
 #include "peer.h"
 #include "in_place.h"
+#include "parking.h"
 #include "postmortem.h"
 #include "chunked.h"
 #include "promote.h"
@@ -135,6 +136,7 @@ static void fork_child(void)
 	spill_gate_fork_child();
 	spill_mover_fork_child();
 	spill_copier_reset();
+	spill_parking_reset();
 	spill_movable_reset();
 	spill_rules_reset();
 	spill_promote_reset();

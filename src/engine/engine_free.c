@@ -19,6 +19,7 @@
 #include "vendor_pool.h"
 #include "copier.h"
 #include "ordered_pool.h"
+#include "parking.h"
 #include "peer.h"
 #include "chunked.h"
 #include "shared_chunks.h"
@@ -269,6 +270,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	spill_graph_access_forget_all();
 	if (!spill_contexts_of(backend, context_end->device, others)) {
 		spill_exchange_forget(backend, context_end->device);
+		spill_parking_forget(backend, context_end->device);
 		spill_host_chunks_forget(backend, context_end->device);
 		spill_deferred_drop(backend, context_end->device);
 		/* Managed memory that our pool keeps can be on the device. */

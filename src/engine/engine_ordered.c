@@ -9,6 +9,7 @@
 #include "ordered_pool.h"
 #include "peer.h"
 #include "rule.h"
+#include "unpark.h"
 
 /*
  * A segment's number in the ledger, whose buckets are of 512. The ranges in it have addresses, and
@@ -102,7 +103,8 @@ static bool hand_out_range(struct spill_request *request, struct spill_placement
 	allocation.placement = range;
 	allocation.ordered = allocation.outlives = allocation.part = true;
 	allocation.pool = spill_ordered_handle(request->admission.ordered);
-	if (!spill_admit_record(request, &allocation, SPILL_REASON_FITS)) {
+	if (!spill_unpark(spill_ordered_segment(range), range->ptr, range->bytes) ||
+	    !spill_admit_record(request, &allocation, SPILL_REASON_FITS)) {
 		spill_placement_release(range, false);
 		return false;
 	}

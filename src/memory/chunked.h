@@ -22,7 +22,9 @@ struct spill_chunk {
 	bool displaced; /* movable.follow put it on this side (restore.c). */
 	bool unmapped;  /* it has no mapping: lost, because the vendor refused it (move.c), or in flight. */
 	bool away;      /* on the host, and left without a mapping by a flight (residency/flight.h). */
-	bool wrong_memory; /* unmapped, and the vendor did not unmap other memory there. */
+	bool
+	    wrong_memory; /* unmapped, and other memory is there: the vendor did not unmap it, or it is parked. */
+	_Atomic bool parked; /* dead, and without a mapping of its own (residency/parking.h). */
 };
 
 /* A part of a chunk. The offset is from the chunk's start. */
@@ -79,6 +81,12 @@ struct spill_chunked {
 };
 
 /* -- making and releasing, for the places ------------------------------------------------------ */
+
+/* True: the vendor refused to map it. It stays where it is. */
+static inline bool spill_chunk_is_lost(const struct spill_chunk *chunk)
+{
+	return chunk->unmapped && !chunk->away && !chunk->parked;
+}
 
 /* True: the chunk is on the host, and may come to the device. */
 static inline bool spill_chunk_may_come(const struct spill_chunked *chunked, unsigned index)

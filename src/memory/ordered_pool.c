@@ -309,6 +309,12 @@ bool spill_ordered_is(const struct spill_placement *placement)
 	return placement && placement->ops == &ranges;
 }
 
+struct spill_chunked *spill_ordered_segment(const struct spill_placement *range)
+{
+	const struct segment *segment = ((const struct block *)range)->range->segment;
+	return segment->chunked;
+}
+
 /* pre: locked */
 static void give_range(struct spill_range *range, struct spill_free_ranges *set, uint64_t number)
 {

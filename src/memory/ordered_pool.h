@@ -88,6 +88,9 @@ bool spill_ordered_any(struct spill_ordered_pool *pool);
 /* True: the placement is a range of such a pool. */
 bool spill_ordered_is(const struct spill_placement *placement);
 
+/* The segment of such a range, which lives as long as the range is in use. */
+struct spill_chunked *spill_ordered_segment(const struct spill_placement *range);
+
 /*
  * Frees a range behind the work of `order`, whose context is of `device`. The name NULL is no
  * stream: only a mark shows that no work uses the range.

@@ -17,7 +17,7 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 	    .key = entry.key,
 	    .bytes = chunk->bytes,
 	    .on_host = chunk->on_host,
-	    .fixed = chunked->pinned || (chunk->unmapped && !chunk->away) ||
+	    .fixed = chunked->pinned || spill_chunk_is_lost(chunk) ||
 	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),
 	    .data = chunked,
 	    .index = index,

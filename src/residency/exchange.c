@@ -7,7 +7,9 @@
 #include "promote.h"
 #include "device_memory.h"
 #include "chunked.h"
+#include "parking.h"
 #include "process.h"
+#include "remap.h"
 #include "host_chunks.h"
 
 /*
@@ -100,10 +102,30 @@ static void use_kept(struct spill_exchange *exchange)
 	forget_kept();
 }
 
+/*
+ * Memory that one of them has left is the place of all parked chunks from now on. An exchange that keeps nothing
+ * makes none: its memory is wanted elsewhere.
+ */
+static void make_parking(struct spill_exchange *exchange)
+{
+	uint64_t bytes = exchange->can_be_dead;
+	if (!bytes || !exchange->keep || !spill_parking_needs(exchange->backend, exchange->device, bytes))
+		return;
+	for (unsigned i = 0; i < exchange->spare_count; i++)
+		if (exchange->spares[i].bytes == bytes) {
+			spill_view_end(exchange->backend, exchange->spares[i].view, bytes);
+			spill_parking_take(exchange->backend, exchange->device, exchange->spares[i].handle,
+			                   bytes);
+			exchange->spares[i] = exchange->spares[--exchange->spare_count];
+			return;
+		}
+}
+
 /* Keeps spares for the next exchange, up to exchange->keep with what is left free. */
 static void keep_spares(struct spill_exchange *exchange)
 {
 	made_lately = spill_max(exchange->made, made_lately - made_lately / 8);
+	make_parking(exchange);
 	uint64_t most = spill_minus(exchange->keep, 2 * made_lately);
 	if (!exchange->spare_count)
 		return;
@@ -207,6 +229,8 @@ void spill_exchange_note(struct spill_exchange *exchange, struct spill_move *mov
 {
 	struct spill_chunk *chunk = spill_move_chunk(move);
 	exchange->finished++;
+	if (move->chunked->live)
+		exchange->can_be_dead = spill_max(exchange->can_be_dead, chunk->bytes);
 	chunk->displaced = !chunk->displaced;
 	if (!chunk->on_host || !move->handle)
 		return;
@@ -419,4 +443,23 @@ void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline
 		spill_move_batch_end(&batch);
 	}
 	spill_exchange_close(exchange, &batch, why);
+}
+
+bool spill_exchange_bring_parked(struct spill_chunked *chunked, unsigned index)
+{
+	struct spill_move_reason why = {.reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
+	struct spill_exchange exchange = {
+	    .backend = chunked->base.backend, .device = chunked->base.device, .keep = SPILL_EXCHANGE_KEPT};
+	struct spill_move move = {.chunked = chunked, .index = index};
+	struct spill_move_batch batch = {0};
+	if (!spill_exchange_kept() || !spill_move_batch_add(&batch, &move))
+		return false;
+	if (spill_exchange_open(&exchange) && spill_exchange_use_spare(&exchange, batch.moves) &&
+	    spill_remap_new(exchange.backend, exchange.device, batch.moves)) {
+		spill_move_done(batch.moves);
+		spill_exchange_note(&exchange, batch.moves);
+	}
+	why.seen = spill_device_seen(exchange.device);
+	spill_exchange_close(&exchange, &batch, why);
+	return exchange.came;
 }

@@ -25,10 +25,12 @@ struct spill_exchange {
 	unsigned order_count, finished;
 	uint64_t room; /* during the moves: free device bytes for the exchange. */
 	uint64_t made; /* during the moves: device bytes that had to be made. */
-	uint64_t keep; /* device bytes to keep afterwards, or to leave free, if that many are left. */
-	uint64_t came; /* result: bytes that came. */
-	uint64_t ns;   /* result: time of the moves; 0: none, because the device was busy. */
-	bool fresh;    /* result: host memory was new, so the next exchange is faster. */
+	uint64_t
+	    can_be_dead; /* during the moves: bytes of the largest chunk that can be parked (parking.h). */
+	uint64_t keep;   /* device bytes to keep afterwards, or to leave free, if that many are left. */
+	uint64_t came;   /* result: bytes that came. */
+	uint64_t ns;     /* result: time of the moves; 0: none, because the device was busy. */
+	bool fresh;      /* result: host memory was new, so the next exchange is faster. */
 };
 
 /*
@@ -55,6 +57,12 @@ bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *c
  * thread is not inside the gate
  */
 void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline_ns);
+
+/*
+ * Gives kept device memory to a parked chunk (parking.h), without a stop, and logs it. False: none is kept for it,
+ * and it is as before. pre: the mover is held
+ */
+bool spill_exchange_bring_parked(struct spill_chunked *chunked, unsigned index);
 
 /* -- for flights (flight.h), which make the moves themselves ------------------------------------ */
 

@@ -10,6 +10,7 @@
 
 #include "copier.h"
 #include "note.h"
+#include "parking.h"
 #include "remap.h"
 #include "chunked.h"
 
@@ -28,6 +29,7 @@ struct active_move {
 	uint64_t view; /* of the new memory. */
 	bool own_view; /* the view belongs to the memory, not to the copier. */
 	bool in_place; /* no view: the new memory is in place, and copied to from the old view. */
+	bool parks;    /* it is dead, and needs no mapping of its own (parking.h). */
 };
 
 /* -- views ------------------------------------------------------------------------------------- */
@@ -106,16 +108,29 @@ static void close_target(struct spill_copier *copier, const struct active_move *
 		spill_remap_old(copier->backend, copier->device, active->move);
 }
 
+/* The parts of a chunk that count. Without any it is going to be parked. */
+static unsigned live_parts(const struct spill_copier *copier, struct active_move *active,
+                           struct spill_span spans[SPILL_SPANS])
+{
+	const struct spill_move *move = active->move;
+	bool parks = !active->to_device && spill_parking_begin(copier->backend, copier->device, move);
+	unsigned count = spill_chunked_live(move->chunked, move->index, spans);
+	active->parks = parks && !count;
+	if (parks && count)
+		spill_parking_cancel(move);
+	return count;
+}
+
 /*
  * Copies the parts of a chunk that count. If a later copy is refused, the earlier ones must end before
  * their target is unmapped.
  */
-static int copy_live(const struct spill_copier *copier, const struct spill_move *move, void *stream,
-                     uint64_t to, uint64_t from)
+static int copy_live(const struct spill_copier *copier, struct active_move *active, void *stream, uint64_t to,
+                     uint64_t from)
 {
 	const struct spill_backend *backend = copier->backend;
 	struct spill_span spans[SPILL_SPANS];
-	unsigned count = spill_chunked_live(move->chunked, move->index, spans);
+	unsigned count = live_parts(copier, active, spans);
 	for (unsigned i = 0; i < count; i++) {
 		const struct spill_span *span = &spans[i];
 		int result = backend->moves->copy(copier->device, copier->context, stream, to + span->offset,
@@ -135,11 +150,13 @@ static bool begin_move(struct spill_copier *copier, struct active_move *active, 
 	const struct spill_backend *backend = copier->backend;
 	*active = (struct active_move){.move = move, .to_device = spill_move_chunk(move)->on_host};
 	void *stream = spill_copier_stream(copier, active->to_device);
-	if (!spill_remap_lost(copier->backend, copier->device, move) || !open_target(copier, active, slot))
+	bool parked = spill_move_chunk(move)->parked; /* nothing in it counts */
+	if ((!parked && !spill_remap_lost(backend, copier->device, move)) ||
+	    !open_target(copier, active, slot))
 		return false;
 	uint64_t place = spill_chunked_address(move->chunked, move->index);
-	if (copy_live(copier, move, stream, active->in_place ? place : active->view,
-	              active->in_place ? spill_move_chunk(move)->view : place)) {
+	if (!parked && copy_live(copier, active, stream, active->in_place ? place : active->view,
+	                         active->in_place ? spill_move_chunk(move)->view : place)) {
 		close_target(copier, active, false);
 		return false;
 	}
@@ -148,13 +165,23 @@ static bool begin_move(struct spill_copier *copier, struct active_move *active, 
 	return true;
 }
 
+/* Gives a chunk with its new memory a mapping. */
+static bool place_chunk(const struct spill_copier *copier, const struct active_move *active)
+{
+	if (active->in_place)
+		return true;
+	return (active->parks && spill_parking_park(copier->backend, copier->device, active->move)) ||
+	       spill_remap_new(copier->backend, copier->device, active->move);
+}
+
 static bool finish_move(struct spill_copier *copier, const struct active_move *active)
 {
 	bool done = spill_copier_wait_for(copier, active->event, SPILL_COPIER_PATIENCE_NS);
-	bool moved =
-	    done && (active->in_place || spill_remap_new(copier->backend, copier->device, active->move));
+	bool moved = done && place_chunk(copier, active);
 	if (moved)
 		spill_move_done(active->move);
+	else if (active->parks)
+		spill_parking_cancel(active->move);
 	close_target(copier, active, done);
 	return moved;
 }

@@ -26,11 +26,13 @@ static uint64_t mapped_handle(const struct spill_chunk *chunk)
 	return chunk->unmapped ? 0 : chunk->handle;
 }
 
-/* Notes whether the chunk's own memory, with its content, is mapped. */
-static void note_mapping(struct spill_chunk *chunk, const struct chunk_mapping *mapping)
+/* Notes whether the chunk's own memory is mapped, of which it is going to have `own`. */
+static void note_mapping(struct spill_chunk *chunk, const struct chunk_mapping *mapping, uint64_t own)
 {
-	chunk->unmapped = mapping->handle != chunk->handle;
+	chunk->unmapped = mapping->handle != own;
 	chunk->wrong_memory = mapping->handle && chunk->unmapped;
+	if (!chunk->wrong_memory)
+		chunk->parked = false;
 }
 
 static struct chunk_mapping mapping_of(const struct spill_backend *backend, int device,
@@ -93,8 +95,19 @@ bool spill_remap_new(const struct spill_backend *backend, int device, const stru
 	struct chunk_mapping mapping = mapping_of(backend, device, move);
 	if (!map_handle(&mapping, move->handle))
 		map_either(&mapping, chunk->handle, move->handle);
-	chunk->unmapped = !mapping.handle;
-	return mapping.handle == move->handle;
+	bool mapped = mapping.handle == move->handle;
+	note_mapping(chunk, &mapping, mapped ? move->handle : chunk->handle);
+	return mapped;
+}
+
+bool spill_remap_other(const struct spill_backend *backend, int device, const struct spill_move *move,
+                       uint64_t other)
+{
+	struct spill_chunk *chunk = spill_move_chunk(move);
+	struct chunk_mapping mapping = mapping_of(backend, device, move);
+	bool mapped = map_handle(&mapping, other);
+	note_mapping(chunk, &mapping, chunk->handle);
+	return mapped;
 }
 
 void spill_remap_old(const struct spill_backend *backend, int device, const struct spill_move *move)
@@ -103,7 +116,7 @@ void spill_remap_old(const struct spill_backend *backend, int device, const stru
 	struct chunk_mapping mapping = mapping_of(backend, device, move);
 	mapping.handle = move->handle;
 	map_either(&mapping, chunk->handle, chunk->handle);
-	note_mapping(chunk, &mapping);
+	note_mapping(chunk, &mapping, chunk->handle);
 }
 
 bool spill_remap_lost(const struct spill_backend *backend, int device, const struct spill_move *move)
@@ -112,7 +125,7 @@ bool spill_remap_lost(const struct spill_backend *backend, int device, const str
 	if (chunk->unmapped) {
 		struct chunk_mapping mapping = mapping_of(backend, device, move);
 		map_handle(&mapping, chunk->handle);
-		note_mapping(chunk, &mapping);
+		note_mapping(chunk, &mapping, chunk->handle);
 	}
 	return !chunk->unmapped;
 }
@@ -134,5 +147,5 @@ void spill_remap_own(const struct spill_backend *backend, int device, const stru
 	if (!chunk->unmapped)
 		return;
 	map_either(&mapping, chunk->handle, chunk->handle);
-	note_mapping(chunk, &mapping);
+	note_mapping(chunk, &mapping, chunk->handle);
 }

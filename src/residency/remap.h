@@ -14,6 +14,13 @@
 /* Maps the new memory in place of the old. False: the old one stays, or is mapped again. */
 bool spill_remap_new(const struct spill_backend *backend, int device, const struct spill_move *move);
 
+/*
+ * Maps `other` memory there, which is no chunk's own and at least as large. False: the vendor refused, and
+ * the old one is mapped, or none.
+ */
+bool spill_remap_other(const struct spill_backend *backend, int device, const struct spill_move *move,
+                       uint64_t other);
+
 /* Maps the old memory again, because the new memory did not get the content. */
 void spill_remap_old(const struct spill_backend *backend, int device, const struct spill_move *move);
 

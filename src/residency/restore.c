@@ -40,7 +40,7 @@ static void enter_allocation(struct cursor *cursor, struct spill_chunked *chunke
 static bool may_change(const struct cursor *cursor)
 {
 	const struct spill_chunk *chunk = &cursor->chunked->chunks[cursor->index];
-	return chunk->displaced && chunk->on_host == cursor->on_host && !chunk->unmapped &&
+	return chunk->displaced && chunk->on_host == cursor->on_host && !spill_chunk_is_lost(chunk) &&
 	       (chunk->bytes == cursor->chunked->chunk_bytes || cursor->chunked->count == 1) &&
 	       chunk->bytes <= cursor->left &&
 	       (!cursor->on_host || spill_chunk_may_come(cursor->chunked, cursor->index));

@@ -30,6 +30,7 @@
 #include "move.h"
 #include "note.h"
 #include "ordered_pool.h"
+#include "parking.h"
 #include "peer.h"
 #include "process.h"
 #include "registry.h"
@@ -165,6 +166,7 @@ static void drop_kept(void)
 		spill_deferred_collect(&backend, 0, true);
 	spill_deferred_drop(&backend, 0);
 	spill_host_chunks_drop(&backend);
+	spill_parking_forget(&backend, 0);
 }
 
 static void expect_nothing(void)
@@ -519,10 +521,10 @@ TEST(a_context_that_ends_leaves_unused_segments_to_the_device)
 
 /* -- segments on the host -------------------------------------------------------------------------- */
 
-/* All chunks change sides. */
-static void exchange_chunks(unsigned count)
+/* The first chunks change sides. */
+static void exchange_and_keep(unsigned count, uint64_t keep)
 {
-	struct spill_exchange exchange = {.backend = &backend};
+	struct spill_exchange exchange = {.backend = &backend, .keep = keep};
 	bool held = spill_mover_is_mine();
 	if (!held)
 		spill_mover_lock();
@@ -534,6 +536,11 @@ static void exchange_chunks(unsigned count)
 	spill_exchange_drop();
 	if (!held)
 		spill_mover_unlock();
+}
+
+static void exchange_chunks(unsigned count)
+{
+	exchange_and_keep(count, 0);
 }
 
 /* Where memory follows its use, a free range comes to the device when it is used. */
@@ -551,6 +558,29 @@ TEST(a_range_on_the_host_is_used_if_memory_follows_its_use)
 		assert_int_equal(asked, 0);
 		assert_int_equal(old == new, follow[i] != SPILL_FOLLOW_OFF);
 		release(new);
+		expect_nothing();
+	}
+}
+
+/* Dead chunks have no mapping of their own (parking.h). If they cannot have one, others serve the request. */
+TEST(a_parked_range_is_mapped_before_it_is_handed_out)
+{
+	for (unsigned refused = 0; refused < 2; refused++) {
+		uint64_t a, b;
+		assert_int_equal(allocate(&a, LARGE), 0);
+		const struct spill_chunked *segment = spill_chunked_next(NULL);
+		exchange_and_keep(1, SPILL_ORDERED_CHUNK);
+		release(a);
+		exchange_chunks(segment->count);
+		assert_false(segment->chunks[0].parked);
+		assert_true(segment->chunks[1].parked && segment->chunks[segment->count - 1].parked);
+		fake_vendor_fail(refused ? 1 : 0, refused ? 1000 : 0);
+		int result = allocate(&b, LARGE);
+		fake_vendor_fail(0, 0);
+		assert_int_equal(!result && b == a, !refused);
+		assert_int_equal(segment->chunks[1].parked, refused);
+		if (!result)
+			release(b);
 		expect_nothing();
 	}
 }

@@ -1,0 +1,14 @@
+/* The end of parking: a dead chunk (parking.h) is about to be used again. */
+#ifndef SPILL_UNPARK_H
+#define SPILL_UNPARK_H
+
+#include "chunked.h"
+
+/*
+ * The program gets the bytes at `ptr`: gives the parked chunks there a mapping of their own. That is to device memory
+ * if exchanges keep some, because the memory is used soon, and otherwise to their host memory. False: the vendor
+ * refuses. Any thread that neither holds the mover nor is inside the gate. pre: the bytes are live (spill_chunked_live)
+ */
+bool spill_unpark(struct spill_chunked *chunked, uint64_t ptr, uint64_t bytes);
+
+#endif
