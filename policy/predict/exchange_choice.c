@@ -78,6 +78,11 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 	}
 }
 
+static uint64_t bytes_to_copy(const struct spill_exchange_chunk *chunk)
+{
+	return chunk->dead ? 0 : chunk->bytes;
+}
+
 static uint64_t mib_of(const struct spill_exchange_chunk *chunk)
 {
 	return (chunk->bytes + MIB - 1) / MIB;
@@ -234,7 +239,7 @@ static bool comes_early(const struct spill_exchange_choice *choice,
                         const struct spill_migration_benefit *benefit,
                         const struct spill_exchange_chunk *chunk, bool moved_so_far)
 {
-	return chunk->next != UINT64_MAX && ((chunk->maybe && choice->always) ||
+	return chunk->next != UINT64_MAX && (chunk->dead || (chunk->maybe && choice->always) ||
 	                                     migration_pays(choice, benefit, chunk->excess_ns, moved_so_far));
 }
 
@@ -303,6 +308,7 @@ bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct sp
                            const struct spill_migration_benefit *benefit, uint16_t site, bool moved_so_far)
 {
 	struct victims victims = {.room = choice->room};
+	uint64_t copied = 0;
 	unsigned coming = 0;
 
 	if (choice->ahead)
@@ -332,11 +338,12 @@ bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct sp
 		struct spill_exchange_chunk *chunk = &choice->chunks[choice->ranks[i]];
 
 		if (!chunk->needed &&
-		    choice->comes + chunk->bytes > (chunk->maybe ? MAYBE : 1) * choice->slice)
+		    copied + bytes_to_copy(chunk) > (chunk->maybe ? MAYBE : 1) * choice->slice)
 			break;
 		if (make_room(choice, &victims, chunk)) {
 			chunk->verdict = SPILL_EXCHANGE_COMES;
 			choice->comes += chunk->bytes;
+			copied += bytes_to_copy(chunk);
 		} else if (!chunk->needed) {
 			break;
 		}

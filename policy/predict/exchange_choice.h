@@ -30,6 +30,7 @@ struct spill_exchange_chunk {
 	bool on_host;
 	bool fixed;     /* cannot move (pinned) */
 	bool needed;    /* by the launch that comes now */
+	bool dead;      /* moves without a copy */
 	bool maybe;     /* perhaps needed: up to four slices are promoted; can be a victim */
 	void *data;     /* the caller's */
 	unsigned index; /* the caller's */

@@ -8,6 +8,7 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 {
 	struct spill_chunk_map_entry entry;
 	const struct spill_chunk *chunk = &chunked->chunks[index];
+	struct spill_span spans[SPILL_SPANS];
 	uint64_t va = spill_chunked_address(chunked, index);
 	if (!spill_chunk_map_of(va, &entry) ||
 	    !spill_chunk_index_add(&list->index, entry.key, entry.count, list->count))
@@ -17,6 +18,7 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 	    .key = entry.key,
 	    .bytes = chunk->bytes,
 	    .on_host = chunk->on_host,
+	    .dead = !spill_chunked_live(chunked, index, spans),
 	    .fixed = chunked->pinned || spill_chunk_is_lost(chunk) ||
 	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),
 	    .data = chunked,

@@ -244,13 +244,18 @@ static void *stream_for(const struct passenger *passenger, unsigned turn)
 	return spill_copier_stream(flight.copier, !spill_move_leaves(&passenger->move));
 }
 
+/* Copies what is in use. No work uses the chunk, so the rest of it is dead. */
 static bool copy(struct passenger *passenger, void *stream)
 {
 	const struct spill_move *move = &passenger->move;
 	const struct spill_chunk *chunk = spill_move_chunk(move);
-	passenger->copied = chunk->unmapped && !flight.copier->backend->moves->copy(
-	                                           flight.copier->device, flight.copier->context, stream,
-	                                           move->view, chunk->view, chunk->bytes);
+	struct spill_span spans[SPILL_SPANS];
+	unsigned count = chunk->unmapped ? spill_chunked_live(move->chunked, move->index, spans) : 0;
+	passenger->copied = chunk->unmapped;
+	for (unsigned i = 0; i < count && passenger->copied; i++)
+		passenger->copied = !flight.copier->backend->moves->copy(
+		    flight.copier->device, flight.copier->context, stream, move->view + spans[i].offset,
+		    chunk->view + spans[i].offset, spans[i].bytes);
 	return passenger->copied;
 }
 

@@ -258,6 +258,25 @@ TEST(the_foreseen_come_too)
 	verdicts("+++..............---");
 }
 
+/* They are not copied. */
+TEST(dead_ones_come_beside_the_slice)
+{
+	add_both(4, 16);
+	sweeps(SITE);
+	window.slice = 64 * MIB;
+	need(1);
+	chunks[1].dead = true;
+	assert_true(choose(NULL));
+	verdicts("++................--");
+	chunks[1].dead = false;
+	chunks[0].dead = true;
+	assert_true(choose(NULL));
+	verdicts("++................--");
+	chunks[0].dead = false;
+	assert_true(choose(NULL));
+	verdicts("+..................-");
+}
+
 /* For a flight nothing has to be needed yet, and what little it saves does not count. */
 TEST(ahead_of_any_need_the_next_come)
 {
@@ -511,6 +530,10 @@ TEST(the_foreseen_must_pay_themselves)
 	need(1);
 	assert_true(choose(&reuse));
 	verdicts("+.+..................--");
+	chunks[1].dead = true;
+	assert_true(choose(&reuse));
+	verdicts("+++.................---");
+	chunks[1].dead = false;
 	window.always = true;
 	assert_true(choose(&reuse));
 	verdicts("+.+..................--");

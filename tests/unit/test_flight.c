@@ -24,6 +24,7 @@
 #include "movable_allocation.h"
 #include "note.h"
 #include "peer.h"
+#include "parking.h"
 #include "process.h"
 #include "remap.h"
 
@@ -147,6 +148,7 @@ static void end(struct spill_chunked *of)
 	spill_exchange_drop();
 	spill_mover_unlock();
 	spill_host_chunks_drop(&fake_vendor_backend);
+	spill_parking_forget(&fake_vendor_backend, 0);
 	assert_int_equal(fake_vendor.handles, 0);
 	assert_int_equal(fake_vendor.mappings, 0);
 	assert_int_equal(fake_vendor.events, 0);
@@ -191,6 +193,70 @@ TEST(what_flies_is_not_mapped)
 	spill_mover_unlock();
 	check_content(of);
 	end(of);
+}
+
+/* The second quarter and the last one of each chunk; nothing of chunk 1, and of chunk 4. */
+static unsigned two_quarters(const struct spill_chunked *of, unsigned index,
+                             struct spill_span spans[SPILL_SPANS])
+{
+	spans[0] = (struct spill_span){CHUNK / 4, CHUNK / 4};
+	spans[1] = (struct spill_span){3 * CHUNK / 4, CHUNK / 4};
+	return index == 1 || index == 4 ? 0 : 2;
+}
+
+static void check_quarters(const struct spill_chunked *of, unsigned chunk)
+{
+	const unsigned char *bytes = fake_vendor_content(of->chunks[chunk].handle);
+	for (uint64_t at = 0; at < CHUNK; at += 512)
+		if (at / (CHUNK / 4) % 2)
+			if (bytes[at] != pattern(chunk, at))
+				fail_msg("chunk %u, byte %u", chunk, (unsigned)at);
+}
+
+/* No work uses what flies, so what is free of it is dead. */
+TEST(only_what_is_in_use_is_copied)
+{
+	const unsigned dead[] = {1, 4}, both[] = {0, 3};
+	struct spill_chunked *of = make_half();
+	of->live = two_quarters;
+	spill_mover_lock();
+	unsigned copies = fake_vendor.copies;
+	assert_true(fly(of, dead, 2));
+	assert_int_equal(spill_flight_land(), CHUNK);
+	assert_true(of->chunks[1].on_host && is_mapped(of, 4) && !of->chunks[4].on_host);
+	assert_int_equal(fake_vendor.copies, copies);
+	fake_vendor.copied_bytes = 0;
+	assert_true(fly(of, both, 2));
+	assert_int_equal(spill_flight_land(), CHUNK);
+	assert_int_equal(fake_vendor.copied_bytes, CHUNK);
+	check_quarters(of, 0);
+	check_quarters(of, 3);
+	spill_flight_end();
+	spill_mover_unlock();
+	of->live = NULL;
+	end(of);
+}
+
+/* The second of two copies of a chunk is refused: it stays, and the first one ends before it is mapped. */
+TEST(a_refused_copy_of_a_part)
+{
+	const unsigned both[] = {0, 3};
+	for (unsigned nth = 1; nth <= 30; nth++) {
+		struct spill_chunked *of = make_half();
+		of->live = two_quarters;
+		spill_mover_lock();
+		struct spill_exchange exchange = exchange_of(of, both, 2);
+		fake_vendor_fail(nth, nth + 1);
+		if (spill_flight_begin(&exchange, is_used))
+			spill_flight_land();
+		fake_vendor_fail(0, 0);
+		spill_flight_end();
+		spill_mover_unlock();
+		check_quarters(of, 0);
+		check_quarters(of, 3);
+		end(of);
+		setup(NULL);
+	}
 }
 
 /* What is away comes back without having been mapped on the host. */

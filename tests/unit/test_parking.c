@@ -233,11 +233,11 @@ TEST(a_parked_chunk_comes_without_a_copy)
 {
 	struct spill_chunked *of = make_with_place();
 	change_sides(of, 1, CHUNKS, 0);
-	fake_vendor.copies = 0;
+	unsigned copies = fake_vendor.copies;
 	is_live[1] = true; /* taken, and not handed out yet */
 	fake_vendor_fail(0, 0);
 	change_sides(of, 1, CHUNKS, 0);
-	assert_int_equal(fake_vendor.copies, 0);
+	assert_int_equal(fake_vendor.copies, copies);
 	assert_true(fake_vendor.calls < 25); /* to map each on the host first takes three more */
 	for (unsigned i = 1; i < CHUNKS; i++)
 		assert_true(at_home(of, i) && !of->chunks[i].on_host);

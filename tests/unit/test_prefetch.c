@@ -74,6 +74,7 @@ static struct {
 	bool pays, busy, spares; /* busy: a measurement arrives at each question */
 	uint64_t heard;
 	unsigned asked, idle, moved;       /* calls */
+	unsigned dead;                     /* chunks of the last one */
 	struct spill_exchange_choice last; /* as it was asked; its lists are gone */
 } model;
 
@@ -83,6 +84,9 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 	bool comes = false;
 	model.asked++;
 	model.last = *choice;
+	model.dead = 0;
+	for (unsigned i = 0; i < choice->count; i++)
+		model.dead += choice->chunks[i].dead;
 	*cost_ns = 3000;
 	choice->excess_ns = 7000;
 	choice->pays = model.pays;
@@ -349,6 +353,23 @@ TEST(what_is_left_over_is_kept)
 	assert_int_equal(model.last.room, CHUNK);
 	assert_false(is_on_host(2));
 	assert_int_equal(spill_exchange_kept(), 0);
+}
+
+static unsigned first_is_live(const struct spill_chunked *of, unsigned index,
+                              struct spill_span spans[SPILL_SPANS])
+{
+	spans[0] = (struct spill_span){0, 1};
+	return index == 0;
+}
+
+/* Memory of which nothing is in use moves for nothing. Only segments have such. */
+TEST(dead_chunks_are_told)
+{
+	prefetch(AWAY + 1);
+	assert_int_equal(model.dead, 0);
+	halves[1]->live = first_is_live;
+	prefetch(AWAY + 2);
+	assert_int_equal(model.dead, AWAY - 1);
 }
 
 /* Nothing has to leave where there is room. */
