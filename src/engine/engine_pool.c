@@ -7,7 +7,7 @@
 #include "abi/cuda.h"
 #include "capture.h"
 #include "engine_ordered.h"
-#include "gate.h"
+#include "mover.h"
 #include "ordered_pool.h"
 #include "vendor_pool.h"
 

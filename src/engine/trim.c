@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "deferred.h"
 #include "device_memory.h"
-#include "gate.h"
+#include "mover.h"
 #include "host_chunks.h"
 #include "engine_ordered.h"
 #include "ordered_pool.h"

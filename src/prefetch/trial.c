@@ -14,7 +14,7 @@
 #include "placement_trial.h"
 #include "prefetch.h"
 #include "process.h"
-#include "gate.h"
+#include "mover.h"
 
 /* Promotion pauses this long after a launch, while a trial goes on. */
 #define HOLD_NS 500000000ull

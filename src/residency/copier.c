@@ -2,7 +2,7 @@
 
 #include "chunked.h"
 #include "clock.h"
-#include "gate.h"
+#include "mover.h"
 
 #define EVENT_COUNT (SPILL_COPIER_VIEWS + 2) /* for copies, and for marks of contexts (quiesce.h). */
 #define POLL_NS 20000                        /* a copy of 64 MiB takes 1.2 ms. */

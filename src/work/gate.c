@@ -180,11 +180,23 @@ static unsigned go_inside(struct spill_gate_thread *self)
 
 /* -- flights ------------------------------------------------------------------------------------ */
 
+/* pre: the mover is held */
+static void land_if_any(void)
+{
+	if (!spill_gate_flight())
+		return;
+	int error = errno, cancel = spill_ours_begin();
+	gate.land();
+	spill_ours_end(cancel);
+	errno = error;
+}
+
 void spill_gate_use_flights(void (*land)(void))
 {
 	if (atomic_load_explicit(&spill_gate_state, memory_order_relaxed) & SPILL_GATE_FLIGHTS)
 		return;
 	gate.land = land;
+	spill_mover_use_landing(land_if_any);
 	atomic_fetch_or(&spill_gate_state, SPILL_GATE_FLIGHTS);
 }
 
@@ -221,17 +233,6 @@ bool spill_gate_others_clear(void)
 		if (thread != spill_gate_self && atomic_load(&thread->clear))
 			return true;
 	return false;
-}
-
-/* pre: the mover is held */
-static void land(void)
-{
-	if (!spill_gate_flight())
-		return;
-	int error = errno, cancel = spill_ours_begin();
-	gate.land();
-	spill_ours_end(cancel);
-	errno = error;
 }
 
 /*
@@ -390,83 +391,4 @@ void spill_gate_fork_child(void)
 	atomic_store(&gate.flight, 0);
 	/* whether a fork keeps the registration is not documented */
 	atomic_store(&gate.prepared, false);
-}
-
-/* -- the mover's lock -------------------------------------------------------------------------- */
-
-static pthread_mutex_t mover_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
-static _Atomic unsigned mover_waiting;                         /* threads that wait for it */
-
-/* A thread that is cancelled while it holds the lock would never release it. */
-static __thread struct {
-	bool held;
-	int cancel; /* the cancellation state before */
-} this_thread __attribute__((tls_model("initial-exec")));
-
-static void note_held(int cancel)
-{
-	this_thread.held = true;
-	this_thread.cancel = cancel;
-}
-
-void spill_mover_lock(void)
-{
-	int cancel;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	atomic_fetch_add(&mover_waiting, 1);
-	pthread_mutex_lock(&mover_lock);
-	atomic_fetch_sub(&mover_waiting, 1);
-	note_held(cancel);
-	land();
-}
-
-bool spill_mover_wanted(void)
-{
-	return atomic_load(&mover_waiting);
-}
-
-bool spill_mover_trylock(void)
-{
-	bool held = spill_mover_trylock_in_flight();
-	if (held)
-		land();
-	return held;
-}
-
-bool spill_mover_trylock_in_flight(void)
-{
-	int cancel;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (pthread_mutex_trylock(&mover_lock) == 0) {
-		note_held(cancel);
-		return true;
-	}
-	pthread_setcancelstate(cancel, NULL);
-	return false;
-}
-
-void spill_mover_unlock(void)
-{
-	int cancel = this_thread.cancel;
-	this_thread.held = false;
-	pthread_mutex_unlock(&mover_lock);
-	pthread_setcancelstate(cancel, NULL);
-}
-
-bool spill_mover_is_mine(void)
-{
-	return this_thread.held;
-}
-
-bool spill_mover_busy(void)
-{
-	if (!spill_mover_trylock())
-		return true;
-	spill_mover_unlock();
-	return false;
-}
-
-void spill_mover_fork_child(void)
-{
-	atomic_store(&mover_waiting, 0);
 }

@@ -25,6 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mover.h" /* who closes the gate holds it */
+
 /*
  * The record of a thread. Never unmapped, so that the closer can look at all records. A new thread
  * reuses the record of an ended one.
@@ -170,21 +172,5 @@ bool spill_gate_others_clear(void);
 
 /* In the child the gate is open, and no other thread is inside. The counters keep their values. */
 void spill_gate_fork_child(void);
-
-/*
- * The mover's lock (SPILL_RANK_MOVER). Only the lock of trials has a lower rank, and no third one is
- * held across vendor calls. The thread that holds it may move chunks, and meanwhile no enlisted
- * allocation (chunked.h) is released. That thread cannot be cancelled.
- */
-void spill_mover_lock(void);
-bool spill_mover_trylock(void); /* false if another thread has it */
-/* The same, and a flight goes on. For those who begin and end flights. */
-bool spill_mover_trylock_in_flight(void);
-void spill_mover_unlock(void);
-bool spill_mover_wanted(void);  /* other threads wait for it: a holder that waits gives up */
-bool spill_mover_busy(void);    /* some thread holds it now */
-bool spill_mover_is_mine(void); /* the calling thread holds it, perhaps below a signal handler */
-
-void spill_mover_fork_child(void);
 
 #endif

@@ -16,7 +16,7 @@
 #include "deferred.h"
 #include "exchange.h"
 #include "fake_vendor.h"
-#include "gate.h"
+#include "mover.h"
 #include "graph_access.h"
 #include "host_chunks.h"
 #include "ipc.h"

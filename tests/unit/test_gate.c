@@ -360,32 +360,6 @@ CHILD_TEST(a_child_of_the_closer_waits)
 	spill_gate_open();
 }
 
-static void *want_mover(void *unused)
-{
-	spill_mover_lock();
-	spill_mover_unlock();
-	return unused;
-}
-
-CHILD_TEST(in_a_child_nobody_wants_the_mover)
-{
-	int status;
-	spill_mover_lock();
-	pthread_t thread = start(want_mover, NULL);
-	while (!spill_mover_wanted())
-		;
-	pid_t child = fork();
-	if (child == 0) {
-		spill_mover_fork_child();
-		_exit(spill_mover_wanted());
-	}
-	CHECK(waitpid(child, &status, 0) == child && status == 0);
-	CHECK(spill_mover_wanted());
-	spill_mover_unlock();
-	CHECK(pthread_join(thread, NULL) == 0);
-	CHECK(!spill_mover_wanted());
-}
-
 CHILD_TEST(without_membarrier)
 {
 	no_membarrier = true;

@@ -14,7 +14,7 @@
 #include "chunked.h"
 #include "exchange.h"
 #include "fake_clock.h"
-#include "gate.h"
+#include "mover.h"
 #include "graph_access.h"
 #include "host_chunks.h"
 #include "in_place.h"

@@ -15,7 +15,7 @@
 #include "chunk_map.h"
 #include "exchange.h"
 #include "fake_clock.h"
-#include "gate.h"
+#include "mover.h"
 #include "movable.h"
 #include "note.h"
 #include "prefetch.h"
