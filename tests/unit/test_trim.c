@@ -5,7 +5,6 @@
 #define SETUP setup
 #include "unit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "account.h"
@@ -20,6 +19,7 @@
 #include "mover.h"
 #include "ordered_pool.h"
 #include "quiesce.h"
+#include "said.h"
 #include "shared_chunks.h"
 #include "trim.h"
 #include "vendor_pool.h"
@@ -46,16 +46,8 @@ struct world {
 };
 
 static struct world world;
-static char said[1024];
 static unsigned polls, waits;
 static uint64_t host_held, kept; /* of the host: all, and what a drop gives back */
-
-static void say(const char *word, uint64_t number)
-{
-	size_t length = strlen(said);
-	snprintf(said + length, sizeof(said) - length, "%s%s:%llu", length ? " " : "", word,
-	         (unsigned long long)number);
-}
 
 static uint64_t give(uint64_t bytes)
 {
