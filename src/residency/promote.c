@@ -317,7 +317,6 @@ bool spill_promote_maintain(void)
 void spill_promote_reset(void)
 {
 	atomic_store(&pending, false);
-	atomic_store(&next_look_ns, 0);
 	quiet_ns = QUIET_NS;
 	busy_ns = BUSY_NS;
 	vain_ns = LOOK_NS;

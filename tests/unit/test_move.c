@@ -287,6 +287,17 @@ TEST(new_homes_on_host_are_staged)
 	end(of);
 }
 
+/* What is prepared once costs no call the second time; in another context it does. */
+TEST(a_context_is_prepared_once)
+{
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
+	unsigned calls = fake_vendor.calls;
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &context));
+	assert_int_equal(fake_vendor.calls, calls);
+	assert_true(spill_copier_prepare(&fake_vendor_backend, 0, &policy));
+	assert_int_equal(fake_vendor.calls, calls + 1);
+}
+
 TEST(chunks_of_any_size_fit_the_views)
 {
 	policy.movable_chunk.value = 68ull << 20; /* more than what is prepared for */

@@ -477,6 +477,23 @@ static struct spill_chunked *make_owed(uint64_t bytes, uint64_t chunk)
 	return owed;
 }
 
+/* A newcomer waits for a look. Whoever makes it, or makes room, sees that there is one. */
+TEST(a_newcomer_is_looked_after_in_time)
+{
+	void (*const calls[])(void) = {spill_promote_wanted, spill_promote_hold};
+	const uint64_t pauses[] = {LOOK, QUIET};
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_MAINTENANCE);
+		fake_vendor.device_free = AWAY * CHUNK;
+		uint64_t called = fake_clock.ns;
+		calls[i]();
+		assert_true(atomic_load(&spill_gate_state) & SPILL_GATE_MAINTENANCE);
+		assert_about(maintain_until(called + 10 * LOOK), called + pauses[i]);
+		fake_clock.ns += 4 * QUIET; /* it did not come too soon */
+		demote();
+	}
+}
+
 /* Maintains for some seconds. Returns the bytes that moved. */
 static uint64_t moved_meanwhile(void)
 {

@@ -411,6 +411,8 @@ TEST(lost_work_holds_up_no_other)
 	assert_int_equal(told, 1);
 	assert_int_equal(told_site, 2);
 	assert_false(spill_stopwatch_pending());
+	for (unsigned i = 0; i < SPILL_STOPWATCHES; i++) /* both are free again */
+		assert_non_null(start(1, 3, 0));
 }
 
 /* We were not told, but the vendor refuses what was in it. */
@@ -474,6 +476,9 @@ TEST(timers_move_to_another_context)
 	}
 	/* Those of a context that is not the thread's own stay behind: it may be ending at this moment. */
 	assert_in_range(made - destroyed, 2 * SPILL_STOPWATCHES, 3 * 2 * SPILL_STOPWATCHES);
+	assert_true(destroyed);
+	for (unsigned i = 0; i < TIMERS; i += 2) /* both of a stopwatch, or none */
+		assert_int_equal(timers[i].of == NULL, timers[i + 1].of == NULL);
 	/* One that has ended has taken them along. */
 	unsigned before = destroyed;
 	spill_contexts_ended(ENDED(&vendor, 2, &contexts[2]));
