@@ -26,12 +26,14 @@
 #include "host_chunks.h"
 #include "ledger.h"
 #include "movable.h"
+#include "movable_allocation.h"
 #include "copier.h"
 #include "move.h"
 #include "note.h"
 #include "ordered_pool.h"
 #include "parking.h"
 #include "peer.h"
+#include "place.h"
 #include "process.h"
 #include "registry.h"
 #include "request.h"
@@ -497,6 +499,28 @@ TEST(a_pool_keeps_what_it_was_told_to_keep)
 	spill_ordered_give_back(&backend);
 	assert_int_equal(spill_account_device_held(0), 0);
 	spill_ordered_keep(ended, 0);
+}
+
+/* Memory of the pool that is elsewhere is in the pool's figures until it is freed, in whichever way. */
+TEST(what_is_beside_a_pool_is_counted_until_its_free)
+{
+	static const enum spill_op frees[] = {SPILL_OP_FREE_ASYNC, SPILL_OP_FREE};
+	leave_segments(1);
+	const struct spill_ordered_figures before = spill_ordered_figures(pool());
+	for (unsigned i = 0; i < 2; i++) {
+		struct spill_place_request want = {&backend, &policy,        0, &context, 2 * MIB,
+		                                   0,        SPILL_UNLIMITED};
+		struct spill_chunked *made = make_allocation(&spill_place_split, &want);
+		spill_ordered_count(pool(), &made->base);
+		assert_int_equal(spill_ordered_figures(pool()).used, before.used + 2 * MIB);
+		assert_int_equal(spill_ordered_figures(pool()).reserved, before.reserved + 2 * MIB);
+		struct spill_request request = {.op = frees[i], .api = "free", .ptr = made->base.ptr};
+		while (spill_request_next(&request))
+			;
+		assert_int_equal(request.result, 0);
+		assert_int_equal(spill_ordered_figures(pool()).used, before.used);
+		assert_int_equal(spill_ordered_figures(pool()).reserved, before.reserved);
+	}
 }
 
 /* Its work has ended with it, whatever marks say. Nothing is given back while another stream captures. */

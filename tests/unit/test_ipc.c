@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -427,4 +429,42 @@ TEST(a_forked_child_begins_anew)
 	close_handle(ptr);
 	spill_placement_release(made, false);
 	nothing_is_held();
+}
+
+/*
+ * The end of the process wakes the thread that serves. A connection that was closed long ago has a number that is another
+ * socket's by now: here that of the parent, which would notice its end.
+ */
+TEST(the_end_of_the_process_ends_no_other_socket)
+{
+#ifdef __SANITIZE_THREAD__
+	skip(); /* TSan lets a child of a process with threads start none */
+#endif
+	int pair[2], status;
+	char byte;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	pid_t child = fork();
+	if (!child) {
+		char handle[SPILL_IPC_HANDLE_BYTES];
+		uint64_t ptr;
+		spill_fork_lock_take(&spill_ipc_export_fork_lock);
+		spill_fork_lock_release(&spill_ipc_export_fork_lock, true);
+		struct spill_placement *own = make();
+		if (!spill_ipc_export(own, BYTES, handle))
+			_exit(1);
+		unsigned before = open_descriptors();
+		if (open_handle(handle, &one_context, &ptr))
+			_exit(2);
+		while (open_descriptors() > before)
+			sched_yield();            /* the thread closes its side */
+		for (unsigned i = 0; i < 32; i++) /* where libspill keeps its own (fd.c) */
+			if (fcntl(pair[1], F_DUPFD, 200) < 0)
+				_exit(3);
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(recv(pair[0], &byte, 1, MSG_DONTWAIT), -1); /* nothing, and no end */
+	close(pair[0]);
+	close(pair[1]);
 }

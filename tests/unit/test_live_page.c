@@ -194,6 +194,11 @@ CHILD_TEST(the_ledgers_figures)
 	CHECK(figure(page, 1, SPILL_COUNTER_FREES) == 1 && figure(page, 1, SPILL_COUNTER_DEVICE) == 0);
 	spill_ledger_count_oom(1);
 	CHECK(figure(page, 1, SPILL_COUNTER_OOMS) == 1 && figure(page, 0, SPILL_COUNTER_OOMS) == 0);
+	spill_ledger_held_up(1, 9);
+	CHECK(figure(page, 1, SPILL_COUNTER_MOVES_US) == 9 && figure(page, 0, SPILL_COUNTER_MOVES_US) == 0);
+	spill_ledger_in_place(1, &(struct spill_in_place){.bytes = 30, .us = 20, .most_us = 10});
+	CHECK(figure(page, 1, SPILL_COUNTER_IN_PLACE) == 30 &&
+	      figure(page, 1, SPILL_COUNTER_IN_PLACE_US) == 20);
 	/* A device beyond all is told with the last. */
 	struct spill_allocation beyond = entry(0x3000, 1000, 5, 0), before = entry(0x4000, -1, 6, 0);
 	CHECK(spill_ledger_add(&beyond) && spill_ledger_add(&before));
