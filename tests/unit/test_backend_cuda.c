@@ -13,6 +13,7 @@
 #include "context_end.h"
 #include "backend.h"
 #include "backend_cuda.h"
+#include "ended.h"
 #include "mempolicy.h"
 #include "numa.h"
 
@@ -792,6 +793,22 @@ TEST_WITH(a_primary_context_is_known_without_the_drivers_answer, setup_moving, N
 	assert_ptr_equal(context, CONTEXT(7));
 	primary_error = CUDA_SUCCESS;
 	assert_false(contexts->primary(2, &context)); /* it has ended */
+}
+
+/* An end that covers what was made before it leaves alone what was retained behind it, by the same handle. */
+TEST_WITH(a_primary_context_that_is_made_again_stays, setup_moving, NULL)
+{
+	const struct spill_vendor_contexts *contexts = spill_backend_cuda.contexts;
+	void *context = NULL;
+	spill_cuda.cuDevicePrimaryCtxGetState = primary_state;
+	primary_error = CUDA_ERROR_UNKNOWN;
+	contexts->primary_retained(2, CONTEXT(7));
+	const struct spill_context_end end = ended_now(&spill_backend_cuda, 2, CONTEXT(7));
+	contexts->primary_retained(2, CONTEXT(7));
+	contexts->ended(&end);
+	assert_true(contexts->primary(2, &context));
+	contexts->ended(ENDED(&spill_backend_cuda, 2, CONTEXT(7)));
+	assert_false(contexts->primary(2, &context));
 }
 
 static unsigned primary_releases;

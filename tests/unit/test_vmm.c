@@ -7,6 +7,7 @@
 #define SETUP setup
 #include "unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -199,6 +200,45 @@ TEST(every_handle_counts)
 	assert_int_equal(spill_account_device_held(0), 4 * MIB);
 	good(program_release(again));
 	nothing_is_held();
+}
+
+static void end_handle(uint64_t handle, unsigned ended)
+{
+	struct spill_vmm_memory *list = spill_vmm_released(spill_vmm_releasing(handle), true);
+	for (; list; ended--) {
+		struct spill_vmm_memory *next = list->next;
+		free(list);
+		list = next;
+	}
+	assert_int_equal(ended, 0);
+}
+
+/* A driver may give memory another handle when it is retained. Then that is its name, beside those of others. */
+TEST(memory_has_its_last_handle)
+{
+	const uint64_t names[] = {40, 20, 60, 10, 30, 50, 70};
+	struct spill_vmm_memory *memory[7], *ended = NULL;
+	bool recorded;
+	for (unsigned i = 0; i < 7; i++) {
+		memory[i] =
+		    spill_vmm_add(&(struct spill_vmm_memory){.handle = names[i], .spilled = true}, &ended);
+		assert_non_null(memory[i]);
+		assert_null(spill_vmm_mapped(spill_vmm_mapping(names[i]), at + i * MIB, MIB, &recorded));
+	}
+	for (unsigned i = 0; i < 7; i++) {
+		assert_ptr_equal(spill_vmm_retaining(at + i * MIB), memory[i]);
+		assert_null(spill_vmm_retained(memory[i], 100 - i));
+		for (unsigned other = 0; other < 7; other++) {
+			assert_int_equal(spill_vmm_spilled(names[other], NULL), other > i);
+			assert_int_equal(spill_vmm_spilled(100 - other, NULL), other <= i);
+		}
+	}
+	assert_null(spill_vmm_unmapped(spill_vmm_unmapping(at, 7 * MIB), true));
+	for (unsigned i = 0; i < 7; i++) {
+		end_handle(100 - i, 0);
+		end_handle(100 - i, 1);
+		assert_false(spill_vmm_spilled(100 - i, NULL));
+	}
 }
 
 TEST(one_unmap_ends_several_mappings)
