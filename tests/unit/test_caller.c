@@ -1,10 +1,12 @@
 /* The files of callers: each once, and again in the child of a fork. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "caller.h"
 #include "fake_objects.h"
+#include "process.h"
 
 static const void *at(uintptr_t address)
 {
@@ -78,4 +80,39 @@ TEST(a_name_is_kept)
 	looks = fake_object_looks;
 	assert_ptr_equal(spill_caller_name(at(0x5010)), name);
 	assert_int_equal(fake_object_looks, looks);
+}
+
+/* The loader tells no path of the program's own file. */
+TEST(the_program_itself)
+{
+	char path[4096];
+	USE_FAKE_OBJECTS({0x1000, 0x1000, ""}, {0x6000, 0x1000, "/a/one.so"});
+	spill_program_path(path, sizeof(path));
+	while (spill_caller_next_file())
+		; /* those of other tests */
+	assert_string_equal(spill_caller_name(at(0x1010)), "test_caller+0x10");
+	expect_file("test_caller", path);
+	expect_no_file();
+}
+
+/* Texts of a program that makes ever new ones are kept up to a number. Those that are known stay so. */
+TEST(texts_are_kept_up_to_a_number)
+{
+	char text[32];
+	const char *first = spill_caller_keep("text 0"), *last = first;
+	unsigned count = 0;
+	while (last) {
+		snprintf(text, sizeof(text), "text %u", ++count);
+		const char *kept = spill_caller_keep(text);
+		assert_true(!kept || (kept != text && strcmp(kept, text) == 0));
+		assert_ptr_equal(spill_caller_keep(text), kept);
+		last = kept;
+	}
+	assert_int_equal(count, 4096);
+	assert_ptr_equal(spill_caller_keep("text 0"), first);
+	assert_non_null(spill_caller_keep("text 4095"));
+	/* Names of call sites are of no such number. */
+	USE_FAKE_OBJECTS({0x1000, 0x1000, ""}, {0x7000, 0x1000, "/a/two.so"});
+	assert_string_equal(spill_caller_name(at(0x7010)), "two.so+0x10");
+	expect_file("two.so", "/a/two.so");
 }

@@ -2,6 +2,8 @@
 #define SETUP setup
 #include "unit.h"
 
+#include "caller.h"
+
 #include <elf.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -119,6 +121,9 @@ TEST(the_first_notes_with_a_build_id_count)
 	add_notes(BEFORE + 64, 0x02);
 	add_notes(BEFORE + 128, 0x03);
 	assert_string_equal(build_id(), "01010101");
+	/* The file is told with it. */
+	spill_caller_name(memory + BEFORE);
+	assert_string_equal(spill_caller_next_file()->build_id, "01010101");
 	parts[1].p_filesz = NOTE_BYTES - 4;
 	assert_string_equal(build_id(), "02020202");
 	parts[2].p_type = PT_DYNAMIC;

@@ -61,6 +61,30 @@ TEST(scripts)
 	assert_string_equal(script("node", "node|-r|x.js|a.js"), "a.js");
 }
 
+/* The file name of the script takes the place of the interpreter's. */
+TEST(names_of_scripts)
+{
+	static const struct {
+		const char *program, *words, *name;
+		size_t length;
+	} cases[] = {{"python3", "python3\0/opt/main.py", "main.py", 20},
+	             {"python3", "python3\0-m\0vllm.run", "vllm.run", 19},
+	             {"python3", "python3", "python3", 7},
+	             {"python3", "python3\0-", "python3", 9},
+	             {"python3", "python3\0/opt/", "python3", 13},
+	             {"python3", "python3\0/opt/main.py", "python3", 8},
+	             {"cat", "cat\0/opt/main.py", "cat", 16}};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char name[16];
+		strcpy(name, cases[i].program);
+		spill_program_script(name, sizeof(name), cases[i].words, cases[i].length);
+		assert_string_equal(name, cases[i].name);
+	}
+	char small[8] = "python3";
+	spill_program_script(small, sizeof(small), "python3\0long-name.py", 20);
+	assert_string_equal(small, "long-na");
+}
+
 TEST(this_program)
 {
 	char name[64], small[5];
