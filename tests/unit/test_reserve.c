@@ -496,6 +496,8 @@ TEST(pieces_count_again_when_the_program_has_freed_as_much)
 	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 100 * MIB);
 	assert_false(spill_reserve_fell(&vendor, 0, &grown)); /* the device has enough */
 	assert_int_equal(counts(&pool, 18 * MIB, 100 * MIB), 100 * MIB);
+	free_bytes[0] = 64 * MIB; /* just enough */
+	assert_false(spill_reserve_fell(&vendor, 0, &grown));
 	free_bytes[0] = 40 * MIB;
 	assert_true(spill_reserve_fell(&vendor, 0, &grown));
 	fake_clock.ns += 3600 * 1000 * MS; /* no time ends it */
