@@ -12,7 +12,8 @@ static char said[1024];
 static inline void say(const char *word, uint64_t number)
 {
 	size_t length = strlen(said);
-	snprintf(said + length, sizeof(said) - length, "%s%s:%lld", length ? " " : "", word, (long long)number);
+	snprintf(said + length, sizeof(said) - length, "%s%s:%lld", length ? " " : "", word,
+	         (long long)number);
 }
 
 /* What was said since the last call; it is valid until the next one. */
