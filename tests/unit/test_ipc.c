@@ -460,6 +460,8 @@ TEST(the_end_of_the_process_ends_no_other_socket)
 		for (unsigned i = 0; i < 32; i++) /* where libspill keeps its own (fd.c) */
 			if (fcntl(pair[1], F_DUPFD, 200) < 0)
 				_exit(3);
+		close_handle(ptr);
+		spill_placement_release(own, false);
 		exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
