@@ -352,6 +352,14 @@ TEST(lists_are_aligned)
 			least = size;
 		assert_int_equal(size, least + skipped);
 	}
+	/* A record without lists and texts needs nothing behind it. */
+	roll_state = ROLL_BEGIN;
+	length = any_drop(first);
+	for (size_t shift = 1; shift < ALIGNMENT; shift++) {
+		assert_null(spill_record_read(first, length, room + shift, ALIGNMENT - shift, &record, &at));
+		assert_non_null(
+		    spill_record_read(first, length, room + shift, ALIGNMENT - shift - 1, &record, &at));
+	}
 }
 
 #define FREE_HEAD "{\"v\":1,\"kind\":\"free\",\"t\":1.000001,"

@@ -565,3 +565,80 @@ TEST(the_last_decision)
 	cli_top_view_free(&view);
 	cli_top_free(&look);
 }
+
+/* What `show` prints. Valid until the next call. */
+static const char *printed(void (*show)(const struct cli_top_look *, const struct cli_top_view *),
+                           const struct cli_top_look *look, const struct cli_top_view *view)
+{
+	static char text[8192];
+	FILE *own = stdout;
+	memset(text, 0, sizeof(text));
+	stdout = fmemopen(text, sizeof(text) - 1, "w");
+	assert_non_null(stdout);
+	show(look, view);
+	fclose(stdout);
+	stdout = own;
+	return text;
+}
+
+/* Each part of it stands there only if it is known. */
+TEST(the_line_of_a_card)
+{
+	static const struct {
+		struct spill_live_page_device about;
+		struct cli_top_card card;
+		const char *line;
+	} cases[] = {
+	    {{.limit = UINT64_MAX},
+	     {.others = UINT64_MAX, .limit = UINT64_MAX},
+	     "device 0: 0 B held by 0 processes, spilled 0 B\n"},
+	    {{.name = "Some GPU", .bytes = 8ull << 30},
+	     {.number = 3, .held = 1 << 30, .users = 1, .others = 0, .limit = 0},
+	     "device 3 Some GPU: 1.00 GiB of 8.00 GiB held by 1 process, 0 B by others, limit 0 B, spilled 0 "
+	     "B\n"},
+	    {{.pci = "0000:01:00.0"},
+	     {.held = 1, .away = 2 << 20, .users = 2, .others = UINT64_MAX, .limit = 4 << 20},
+	     "device 0 (0000:01:00.0): 1 B held by 2 processes, limit 4.00 MiB, spilled 2.00 MiB\n"},
+	    {{.bytes = 1},
+	     {.others = 5, .named = 1, .other = {{.name = "a"}}, .limit = 7},
+	     "device 0: 0 B of 1 B held by 0 processes, 5 B by others (a), spilled 0 B\n"},
+	    {{.bytes = 1},
+	     {.others = 5, .named = 3, .other = {{.name = "a"}, {.name = "b"}, {.name = "c"}}, .limit = 7},
+	     "device 0: 0 B of 1 B held by 0 processes, 5 B by others (a, b, c), spilled 0 B\n"},
+	};
+	const struct cli_top_look look = {.processes = NULL};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cli_top_device device = {.about = cases[i].about};
+		struct cli_top_card card = cases[i].card;
+		struct cli_top_view view = {.cards = &card, .card_count = 1};
+		char expected[512], remark[256];
+		card.device = &device;
+		cli_top_remark(&look, 0, remark, sizeof(remark));
+		snprintf(expected, sizeof(expected), "%s%s%s", cases[i].line, remark, *remark ? "\n" : "");
+		assert_string_equal(printed(cli_top_text, &look, &view), expected);
+	}
+}
+
+/* Each column is as wide as its longest cell, and the last one ends with its text. */
+TEST(the_table_as_text)
+{
+	struct cli_top_look look = {.wall_us = 103000000};
+	struct cli_top_view view = {0};
+	add(&look, (struct one){10, "a_program_of_a_long_name", {{"A", 70, 5, 5}}});
+	add(&look, (struct one){2000, "b", {{"A", 60}}});
+	look.processes[0].uid = look.processes[1].uid = 54321;
+	look.processes[0].decision = (struct spill_live_page_decision){
+	    1, 100000000, 2 << 20, 0, "spill", "split", "oom", "default", "f", "g"};
+	cli_top_arrange(&view, &look, &nobody, &by_device);
+	view.card_count = 0;
+	assert_string_equal(
+	    printed(cli_top_text, &look, &view),
+	    "    PID USER     PROGRAM                  DEV DEVICE   HOST MANAGED SPILLED  LIMIT"
+	    " MOVES/s MOVED/s OOMS LAST DECISION\n"
+	    "     10 54321    a_program_of_a_long_name   0    70B     5B       0      5B      -"
+	    "       -       -    0 3s spill 2.00M split oom, rule default, f, g\n"
+	    "   2000 54321    b                          0    60B      0       0       0      -"
+	    "       -       -    0 -\n");
+	cli_top_view_free(&view);
+	cli_top_free(&look);
+}

@@ -199,12 +199,11 @@ static void compare_placements(struct deciding *deciding)
 void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, struct cli_names *names)
 {
 	const struct cli_recording *recording = run->recording;
-	size_t all = recording->alloc_count + 1;
 	struct deciding deciding = {.run = run, .summary = summary, .names = names};
 	struct cli_model model;
 
-	deciding.now = cli_realloc(NULL, all, sizeof(*deciding.now));
-	deciding.rules = cli_realloc(NULL, all, sizeof(*deciding.rules));
+	deciding.now = cli_realloc(NULL, recording->alloc_count, sizeof(*deciding.now));
+	deciding.rules = cli_realloc(NULL, recording->alloc_count, sizeof(*deciding.rules));
 	cli_model_begin(&model, &run->setting, recording->slots);
 	model.moved = add_move;
 	model.data = &deciding;
