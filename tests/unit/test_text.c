@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "json.h"
 #include "text.h"
 
 TEST(formats)
@@ -51,4 +52,46 @@ TEST(words)
 	                      .text);
 	assert_string_equal(buffer, "0 B, 16777216.00 TiB, 'a?b'");
 	assert_string_equal(longest.text, "'012345678901234567890123456789012345678901234567890123456789…'");
+}
+
+/* The length by the definition of a character: no longer than it needs to be, no surrogate, at most 10FFFF. */
+static size_t length_by_code(const unsigned char *text, size_t left)
+{
+	static const struct {
+		unsigned mask, lead;
+		uint32_t least, most;
+	} forms[] = {{0x80, 0, 0, 0x7F},
+	             {0xE0, 0xC0, 0x80, 0x7FF},
+	             {0xF0, 0xE0, 0x800, 0xFFFF},
+	             {0xF8, 0xF0, 0x10000, 0x10FFFF}};
+	for (size_t more = 0; more < 4; more++) {
+		uint32_t code = text[0] & ~forms[more].mask;
+		if ((text[0] & forms[more].mask) != forms[more].lead)
+			continue;
+		if (left <= more)
+			return 0;
+		for (size_t i = 1; i <= more; i++) {
+			if ((text[i] & 0xC0) != 0x80)
+				return 0;
+			code = code << 6 | (text[i] & 0x3F);
+		}
+		bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+		return code >= forms[more].least && code <= forms[more].most && !surrogate ? more + 1 : 0;
+	}
+	return 0;
+}
+
+/* Each begin of a text; of the third and fourth byte those at the ends of what is allowed. */
+TEST(characters_of_utf_8)
+{
+	static const unsigned char ends[] = {0, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
+	enum { ENDS = sizeof(ends) };
+	for (unsigned i = 0; i < 0x10000 * ENDS * ENDS; i++) {
+		const unsigned char text[] = {(unsigned char)(i >> 8), (unsigned char)i,
+		                              ends[(i >> 16) % ENDS], ends[(i >> 16) / ENDS]};
+		for (size_t left = 1; left <= sizeof(text); left++)
+			if (spill_json_utf8(text, left) != length_by_code(text, left))
+				fail_msg("%02x %02x %02x %02x, %zu", text[0], text[1], text[2], text[3],
+				         left);
+	}
 }
