@@ -21,7 +21,7 @@ typedef CUresult info_fn(const void *function, size_t index, size_t *offset, siz
 
 static _Atomic(struct spill_layout *) slots[SLOTS];
 static _Atomic uint64_t generation;
-static _Atomic unsigned layouts_made;
+static _Atomic uint64_t layouts_made; /* with those that were one too many */
 
 void spill_layouts_forget(void)
 {
@@ -80,31 +80,35 @@ static bool is_current(const struct spill_layout *layout, uint64_t now)
 }
 
 /* Takes the function's own slot, a free one, or one with an outdated layout. */
+static bool take_slot(struct spill_layout *fresh, uint64_t now)
+{
+	size_t start = start_slot(fresh->function);
+	for (size_t probe = 0; probe < PROBES; probe++) {
+		_Atomic(struct spill_layout *) *slot = &slots[(start + probe) % SLOTS];
+		struct spill_layout *there = atomic_load_explicit(slot, memory_order_acquire);
+		fresh->older = there;
+		if ((!there || there->function == fresh->function || !is_current(there, now)) &&
+		    atomic_compare_exchange_strong(slot, &there, fresh))
+			return true;
+	}
+	return false;
+}
+
 static const struct spill_layout *store_layout(const void *function, const struct spill_layout_part *parts,
                                                uint32_t count, uint64_t now)
 {
-	size_t start = start_slot(function), bytes = count * sizeof(*parts);
-	if (atomic_fetch_add_explicit(&layouts_made, 1, memory_order_relaxed) >= MOST_LAYOUTS) {
-		atomic_fetch_sub_explicit(&layouts_made, 1, memory_order_relaxed);
-		return NULL;
-	}
+	size_t bytes = count * sizeof(*parts);
 	struct spill_layout *fresh = malloc(sizeof(*fresh) + bytes);
-	if (!fresh) {
-		atomic_fetch_sub_explicit(&layouts_made, 1, memory_order_relaxed);
+	if (!fresh || atomic_fetch_add_explicit(&layouts_made, 1, memory_order_relaxed) >= MOST_LAYOUTS) {
+		free(fresh);
 		return NULL;
 	}
 	fresh->function = function;
 	fresh->count = count;
 	atomic_init(&fresh->generation, now);
 	memcpy(fresh->parts, parts, bytes);
-	for (size_t i = 0; i < PROBES; i++) {
-		_Atomic(struct spill_layout *) *slot = &slots[(start + i) % SLOTS];
-		struct spill_layout *there = atomic_load_explicit(slot, memory_order_acquire);
-		fresh->older = there;
-		if ((!there || there->function == function || !is_current(there, now)) &&
-		    atomic_compare_exchange_strong(slot, &there, fresh))
-			return fresh;
-	}
+	if (take_slot(fresh, now))
+		return fresh;
 	free(fresh);
 	atomic_fetch_sub_explicit(&layouts_made, 1, memory_order_relaxed);
 	return NULL;

@@ -6,6 +6,7 @@
 #include "param_extent.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,9 @@
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
 
-/* Sizes of parameters, 0 behind the last, by function handle; the even ones are CUkernel. */
-static size_t sizes[32][1100];
+/* Sizes of parameters, 0 behind the last, by function handle modulo KINDS; the even ones are CUkernel. */
+enum { KINDS = 32 };
+static size_t sizes[KINDS][1100];
 static _Atomic unsigned asked, forgets_in_ask;
 static bool lacks_kernels, lacks_functions;
 static CUresult always;
@@ -44,10 +46,10 @@ static CUresult answer(uintptr_t function, bool of_kernel, size_t index, size_t 
 		return always;
 	if (of_kernel != (function % 2 == 0))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!sizes[function][index])
+	if (!sizes[function % KINDS][index])
 		return CUDA_ERROR_INVALID_VALUE;
 	*offset = 0;
-	*size = sizes[function][index];
+	*size = sizes[function % KINDS][index];
 	return CUDA_SUCCESS;
 }
 
@@ -279,6 +281,21 @@ CHILD_TEST(a_driver_that_cannot_tell)
 	CHECK(launch(3, NULL, NULL) == 0);
 }
 
+/* One more is asked for, which says that there are no others. */
+CHILD_TEST(the_most_parameters)
+{
+	static uint64_t one = BASE;
+	static void *params[512];
+	allocation(0, 1, 0);
+	for (unsigned i = 0; i < 512; i++) {
+		params[i] = &one;
+		sizes[3][i] = sizes[5][i] = 8;
+	}
+	sizes[3][511] = 0;
+	CHECK(launch(3, params, NULL) == 1);
+	CHECK(launch(5, params, NULL) == 0);
+}
+
 /* A parameter of 32,764 bytes is the longest that a driver has. */
 CHILD_TEST(the_longest_parameter)
 {
@@ -319,6 +336,58 @@ CHILD_TEST(what_was_unloaded_is_asked_again)
 		asked = 0;
 		CHECK(launch(function, params, NULL) == 1 && asked == 2);
 	}
+}
+
+/* Whether a layout is kept: the driver is asked once. */
+static bool is_kept(uintptr_t function)
+{
+	const struct spill_layout *layout = spill_layout_of((void *)function);
+	asked = 0;
+	return layout && spill_layout_of((void *)function) == layout && !asked;
+}
+
+/* Another layout than before, each time. */
+static void change_layout(unsigned function)
+{
+	sizes[function][0] = sizes[function][0] == 8 ? 16 : 8;
+	spill_layouts_forget();
+}
+
+enum { MOST_KEPT = 65536 };
+
+CHILD_TEST(as_many_layouts_as_there_may_be)
+{
+	for (unsigned i = 0; i < MOST_KEPT; i++) {
+		change_layout(2);
+		CHECK(is_kept(2));
+	}
+	size_t memory = mallinfo2().uordblks;
+	for (unsigned i = 0; i < 1000; i++) {
+		change_layout(2);
+		CHECK(is_kept(2) == i % 2); /* half of them are the one that was kept last */
+	}
+	CHECK(mallinfo2().uordblks < memory + 1000);
+}
+
+/* A function whose slots are all taken has no layout, and costs none of those that there may be. */
+CHILD_TEST(functions_without_a_slot)
+{
+	uintptr_t without = 0;
+	sizes[2][0] = 8;
+	for (uintptr_t i = 0; i < 9000; i++) {
+		uintptr_t function = 2 + KINDS * i * i; /* irregular, so that some slots stay free */
+		if (!is_kept(function)) {
+			CHECK(!spill_layout_of((void *)function));
+			without = function;
+		}
+	}
+	CHECK(without);
+	size_t memory = mallinfo2().uordblks;
+	for (unsigned i = 0; i < MOST_KEPT; i++)
+		CHECK(!spill_layout_of((void *)without));
+	CHECK(mallinfo2().uordblks < memory + MOST_KEPT);
+	change_layout(2);
+	CHECK(is_kept(without));
 }
 
 CHILD_TEST(rows_that_end_functions)
