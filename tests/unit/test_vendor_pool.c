@@ -429,19 +429,41 @@ TEST(ours_on_host)
 }
 
 /* Ours on the device keeps all that it has. Its memory in stream order is ours, and that on the host is not. */
+static const void *allowed[4];
+static unsigned allowed_count;
+
+static int note_allowed(void *pool, int device)
+{
+	assert_int_equal(device, 5);
+	allowed[allowed_count++] = pool;
+	return 0;
+}
+
 TEST(ours_on_the_device)
 {
 	const char *error;
-	struct spill_vendor_pool *host =
-	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
-	struct spill_vendor_pool *device = spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_DEVICE,
-	                                                          SPILL_LOCATION_DEVICE, &error);
-	assert_null(spill_ordered_pool_of(&fake_vendor_backend, spill_vendor_pool_handle(host)));
-	struct spill_ordered_pool *pool =
-	    spill_ordered_pool_of(&fake_vendor_backend, spill_vendor_pool_handle(device));
+	struct spill_backend backend = fake_vendor_backend;
+	struct spill_vendor_pools pools = *fake_vendor_backend.pools;
+	struct spill_vendor_pool *host, *device;
+	pools.allow = note_allowed;
+	backend.pools = &pools;
+	host = spill_vendor_pool_ours(&backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
+	device = spill_vendor_pool_ours(&backend, 0, SPILL_PLACE_DEVICE, SPILL_LOCATION_DEVICE, &error);
+	assert_null(spill_ordered_pool_of(&backend, spill_vendor_pool_handle(host)));
+	struct spill_ordered_pool *pool = spill_ordered_pool_of(&backend, spill_vendor_pool_handle(device));
 	assert_non_null(pool);
 	assert_true(spill_ordered_kept(pool) == UINT64_MAX);
-	spill_vendor_pool_trim(&fake_vendor_backend, 0, true);
+	/* A peer may use both, and no pool of the program's. */
+	spill_vendor_pool_created(&backend, &theirs, SPILL_PLACE_DEVICE, 0);
+	spill_vendor_pool_allow(&backend, 0, 5);
+	assert_int_equal(allowed_count, 2);
+	assert_true(allowed[0] == spill_vendor_pool_handle(host) ||
+	            allowed[1] == spill_vendor_pool_handle(host));
+	assert_true(allowed[0] == spill_vendor_pool_handle(device) ||
+	            allowed[1] == spill_vendor_pool_handle(device));
+	spill_vendor_pool_trim(&backend, 0, true);
+	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
+	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* the vendor is gone */
 }
 
 static struct spill_vendor_pool *made_meanwhile;
@@ -505,4 +527,97 @@ TEST(a_vendor_without_such_pools)
 	assert_null(
 	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
 	assert_string_equal(error, "FAKE_OUT_OF_MEMORY");
+}
+
+static unsigned graphs_asked;
+
+static int graph_reserved(int device, uint64_t *bytes)
+{
+	graphs_asked++;
+	*bytes = 3 * MIB;
+	return 0;
+}
+
+/* Of devices that have no account, and of vendors that cannot tell, nothing is kept. */
+TEST(graphs_are_counted_where_their_memory_is_known)
+{
+	static const int none[] = {-1, SPILL_DEVICES}, some[] = {0, SPILL_DEVICES - 1};
+	struct spill_backend backend = fake_vendor_backend;
+	spill_vendor_pool_graphs(&backend, 0);
+	backend.graph_reserved = graph_reserved;
+	for (unsigned i = 0; i < 2; i++)
+		spill_vendor_pool_graphs(&backend, none[i]);
+	assert_false(spill_vendor_pool_has_graphs());
+	for (unsigned i = 0; i < 4; i++) /* the record of the first one serves again */
+		spill_vendor_pool_graphs(&backend, some[i % 2]);
+	assert_true(spill_vendor_pool_has_graphs());
+	for (unsigned i = 0; i < 2; i++)
+		spill_vendor_pool_settle_graphs(&backend, none[i]);
+	spill_vendor_pool_settle_graphs(&backend, 1);
+	assert_int_equal(graphs_asked, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		spill_vendor_pool_settle_graphs(&backend, some[i]);
+		assert_int_equal(graphs_asked, i + 1);
+		assert_int_equal(spill_account_device_held(some[i]), 3 * MIB);
+	}
+}
+
+static struct fake_pool *default_pool, *current_pool; /* NULL: the call fails */
+
+static int tell_pool(struct fake_pool *told, void **pool)
+{
+	*pool = told;
+	return told ? 0 : FAKE_INVALID;
+}
+
+static int default_of(int device, void **pool)
+{
+	return tell_pool(default_pool, pool);
+}
+
+static int current_of(int device, void **pool)
+{
+	return tell_pool(current_pool, pool);
+}
+
+static int unused_of(void *pool, uint64_t *bytes)
+{
+	*bytes = ((struct fake_pool *)pool)->reserved;
+	return 0;
+}
+
+static int no_trim(void *pool)
+{
+	return FAKE_INVALID;
+}
+
+/* A device's default pool, and its current one, are looked at although no call made them. */
+TEST(pools_that_the_program_did_not_make)
+{
+	for (unsigned known = 0; known < 8; known++) {
+		struct spill_backend backend = fake_vendor_backend;
+		struct spill_vendor_pools pools = *fake_vendor_backend.pools;
+		struct fake_pool first = {.reserved = 32 * MIB};
+		struct fake_pool second = {.used = MIB, .reserved = 96 * MIB}; /* keeps a step */
+		bool finds_first = known & 1, finds_second = known & 2;
+		uint64_t kept = finds_second * 32 * MIB,
+		         given = finds_first * 32 * MIB + finds_second * 64 * MIB;
+		setup(state);
+		pools.device_default = default_of;
+		pools.current = current_of;
+		pools.unused = unused_of;
+		backend.pools = &pools;
+		default_pool = finds_first ? &first : NULL;
+		current_pool = finds_second ? &second : NULL;
+		if (known & 4) /* each call finds them */
+			assert_int_equal(spill_vendor_pool_unused(&backend, 0), kept + given);
+		assert_int_equal(spill_vendor_pool_trim(&backend, 0, false), given);
+		assert_int_equal(spill_vendor_pool_trim(&backend, 0, true), 0);
+		assert_int_equal(spill_vendor_pool_unused(&backend, 0), kept);
+		second.reserved += 32 * MIB;
+		pools.trim = no_trim;
+		assert_int_equal(spill_vendor_pool_trim(&backend, 0, false), 0);
+	}
+	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
+	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* the vendor is gone */
 }
