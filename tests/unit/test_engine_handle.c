@@ -19,6 +19,7 @@
 #include "fake_vendor.h"
 #include "gate.h"
 #include "host_chunks.h"
+#include "ledger.h"
 #include "movable.h"
 #include "copier.h"
 #include "note.h"
@@ -242,6 +243,78 @@ TEST(nothing_moves_during_the_call)
 	access_to(range, 2);
 	assert_true(moves_wait);
 	release(handle);
+}
+
+static unsigned locks_in_turn; /* taken while this thread held the mover */
+
+static void note_lock(void)
+{
+	locks_in_turn += spill_mover_is_mine();
+	before_next_lock(note_lock);
+}
+
+/* No chunk set was there when the call began, so nothing waited. One that was mapped meanwhile is told in its turn. */
+TEST(a_set_that_is_mapped_during_the_call)
+{
+	uint64_t handle = 0;
+	struct spill_request request = {
+	    .op = SPILL_OP_ACCESS, .ptr = range, .bytes = 2 * CHUNK, .properties = &usual, .mode = 1};
+	assert_true(spill_request_next(&request));
+	assert_false(spill_mover_is_mine());
+	handle = create(2);
+	map(range, 2, handle);
+	request.result = allow_each(range, 2);
+	locks_in_turn = 0;
+	before_next_lock(note_lock);
+	assert_false(spill_request_next(&request));
+	before_next_lock(NULL);
+	assert_true(locks_in_turn > 0);
+	assert_false(spill_mover_is_mine());
+	assert_int_equal(enlisted(), 1);
+	release(handle);
+}
+
+/* The vendor has no handle for what libspill made of chunks, and ours would be one. */
+TEST(only_plain_memory_has_a_handle_to_retain)
+{
+	for (enum spill_place place = SPILL_PLACE_DEVICE + 1; place < SPILL_PLACES; place++) {
+		bool in_chunks = place == SPILL_PLACE_SPLIT || place == SPILL_PLACE_MOVABLE;
+		struct spill_placement placement = {.ptr = range};
+		struct spill_allocation entry = {.backend = &backend,
+		                                 .ptr = range,
+		                                 .bytes = 2 * CHUNK,
+		                                 .place = place,
+		                                 .placement = &placement};
+		assert_true(spill_ledger_add(&entry));
+		for (unsigned chunk = 0; chunk < 3; chunk++) { /* the last one is behind it */
+			uint64_t out = 0;
+			struct spill_request request = {
+			    .op = SPILL_OP_RETAIN, .ptr = range + chunk * CHUNK, .out = &out};
+			bool asked = !in_chunks || chunk == 2;
+			assert_int_equal(spill_request_next(&request), asked);
+			if (!asked)
+				assert_int_equal(request.result, FAKE_INVALID);
+			request.result = FAKE_INVALID;
+			if (asked)
+				assert_false(spill_request_next(&request));
+		}
+		spill_ledger_end(spill_ledger_take(range));
+	}
+}
+
+/* The driver is asked about none of ours, also if it has ended: it takes a handle for an address. */
+TEST(properties_of_a_handle_of_ours)
+{
+	uint64_t handle = create(1);
+	for (unsigned ended = 0; ended < 2; ended++) {
+		struct fake_properties told = {0};
+		struct spill_request request = {.op = SPILL_OP_PROPERTIES, .handle = handle, .out = &told};
+		assert_false(spill_request_next(&request));
+		assert_int_equal(request.result, ended ? CUDA_ERROR_INVALID_VALUE : 0);
+		assert_int_equal(memcmp(&told, &on_device, sizeof(told)) == 0, !ended);
+		if (!ended)
+			release(handle);
+	}
 }
 
 /* A chunk that moves gets the access of whole devices, to read and write. A set with another one stays. */

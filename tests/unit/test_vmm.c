@@ -160,6 +160,22 @@ TEST(memory_that_ends_while_it_is_retained)
 	nothing_is_held();
 }
 
+static int program_retain_in_vain(uint64_t *again)
+{
+	CALL(RETAIN, FAKE_INVALID, .out = again, .ptr = at);
+}
+
+/* Whatever the program's variable has held before. */
+TEST(a_retain_that_is_refused_counts_no_handle)
+{
+	uint64_t handle = made(4 * MIB), again = handle;
+	good(program_map(at, 4 * MIB, handle));
+	assert_int_equal(program_retain_in_vain(&again), FAKE_INVALID);
+	good(program_release(handle));
+	good(program_unmap(at, 4 * MIB));
+	nothing_is_held();
+}
+
 /* llama.cpp: create, map, release at once. */
 TEST(memory_lives_by_its_mapping)
 {
