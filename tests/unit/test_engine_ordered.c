@@ -455,6 +455,98 @@ TEST(a_segment_is_smaller_where_a_whole_one_finds_no_room)
 	release(b);
 }
 
+/* -- plain requests, which chunks serve as well -------------------------------------------------------- */
+
+static uint64_t footprint(uint64_t bytes)
+{
+	return bytes;
+}
+
+static int allocate_plain(uint64_t *ptr, uint64_t bytes)
+{
+	struct spill_request request = {
+	    .op = SPILL_OP_ALLOC, .api = "plain", .caller = &policy, .out = ptr, .bytes = bytes};
+	while (spill_request_next(&request))
+		*ptr = made_by_driver();
+	return request.result;
+}
+
+static void free_plain(uint64_t ptr)
+{
+	struct spill_request request = {.op = SPILL_OP_FREE, .api = "free", .ptr = ptr};
+	while (spill_request_next(&request))
+		;
+	assert_int_equal(request.result, 0);
+}
+
+static unsigned raised, forgotten; /* last errors */
+
+static int last_error(void)
+{
+	return 0;
+}
+
+static int raise_out_of_memory(void)
+{
+	raised++;
+	return backend.out_of_memory;
+}
+
+static void forget_errors(void)
+{
+	forgotten++;
+}
+
+/* What the log says of the last refusal: by whom, and by which steps. */
+static const char *refusal(void)
+{
+	static char told[128];
+	spill_log_flush();
+	struct lines lines = read_lines(in_folder("log"));
+	told[0] = '\0';
+	for (unsigned i = 0; i < lines.count; i++) {
+		if (strcmp(text_of(lines.at[i], "kind"), "oom") != 0)
+			continue;
+		snprintf(told, sizeof(told), "%s:", text_of(lines.at[i], "refused_by"));
+		const cJSON *step;
+		cJSON_ArrayForEach(step, cJSON_GetObjectItem(lines.at[i], "tried"))
+		    snprintf(told + strlen(told), sizeof(told) - strlen(told), " %s %s",
+		             text_of(step, "place"), text_of(step, "error"));
+	}
+	return told;
+}
+
+/* A chunk is larger than what was asked for: it may not fit where that would. */
+TEST(what_the_chunks_of_a_request_answer)
+{
+	static const struct spill_vendor_last_error errors = {
+	    .peek = last_error, .raise_out_of_memory = raise_out_of_memory, .forget = forget_errors};
+	static struct spill_vendor_memory memory;
+	uint64_t a = 0, wanted = LARGE + MIB;
+	memory = *fake_vendor_backend.memory;
+	memory.footprint = footprint;
+	backend.memory = &memory;
+	backend.last_error = &errors;
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
+	policy.movable_min.value = wanted;
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, wanted + MIB};
+	assert_int_equal(allocate_plain(&a, wanted), 0);
+	assert_int_equal(forgotten, 1); /* those of our own calls */
+	free_plain(a);
+	use_rule(SPILL_RULE_HAS_CAP, 0); /* of the cap nothing stays charged */
+	policy.device_limit.value = wanted;
+	assert_int_equal(allocate_plain(&a, wanted), backend.out_of_memory);
+	assert_string_equal(refusal(), "device.limit: device device.limit demote no movable memory");
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(spill_account_rule_held(0), 0);
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_vendor.device_free = wanted;
+	assert_int_equal(allocate_plain(&a, wanted), backend.out_of_memory);
+	assert_string_equal(refusal(), "driver: device FAKE_OUT_OF_MEMORY demote no movable memory");
+	assert_int_equal(asked, 0);
+	assert_int_equal(raised, 2);
+}
+
 /* -- giving back ----------------------------------------------------------------------------------- */
 
 /* So many unused segments, which no work can use. The first is the largest. */
