@@ -437,6 +437,33 @@ TEST(what_is_placed_is_charged_where_it_is)
 	release(a);
 }
 
+/* What fits in a shared chunk is not split, and no request in stream order: if it fits, the driver serves it. */
+TEST(a_rule_splits_what_does_not_fit_and_what_is_large)
+{
+	static const struct {
+		bool ordered;
+		uint64_t bytes, free;
+		bool splits;
+	} cases[] = {
+	    {false, MIB + 1, 64 * MIB, true}, {false, MIB, 64 * MIB, false},    {false, MIB, MIB, false},
+	    {false, MIB, MIB - 1, true},      {true, 4 * MIB, 64 * MIB, false},
+	};
+	rules.rule[0] = (struct spill_rule){.set = SPILL_RULE_HAS_PLACE, .place = SPILL_RULE_SPLIT};
+	strcpy(rules.rule[0].name, "split");
+	rules.count = 1;
+	spill_rules_index(&rules);
+	policy.rules = &rules;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t a = 0;
+		fake_vendor.device_free = cases[i].free;
+		asked = 0;
+		assert_int_equal((cases[i].ordered ? allocate_ordered : allocate)(&a, cases[i].bytes), 0);
+		assert_int_equal(asked, !cases[i].splits);
+		(cases[i].ordered ? release_ordered : release)(a);
+		drop_kept();
+	}
+}
+
 /* -- graphs ---------------------------------------------------------------------------------------------- */
 
 static uint64_t graphs_hold;
