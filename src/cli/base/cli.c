@@ -35,7 +35,8 @@ bool cli_complain(const char *command, const char *path, const char *why)
 
 int cli_finish(int status)
 {
-	if (fflush(stdout) || ferror(stdout)) {
+	fflush(stdout);
+	if (ferror(stdout)) { /* of any write */
 		perror("spill: standard output");
 		return CLI_FINDINGS;
 	}
