@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scratch.h"
+
 static struct CMUnitTest tests[64];
 static size_t count;
 
@@ -51,15 +53,30 @@ static bool is_open(int fd)
 	return lseek(fd, 0, SEEK_CUR) != -1 || errno != EBADF;
 }
 
+/* The first room that is free. Those before it are taken. */
+static uintptr_t free_room(void)
+{
+	void *room = spill_scratch_take();
+	spill_scratch_give_back(room);
+	return (uintptr_t)room;
+}
+
+static uintptr_t room_before;
+
+static bool is_room_taken(int unused)
+{
+	return free_room() > room_before;
+}
+
 /*
- * A thread of the library's may just read a file when the test ends. What is left open stays open for all of
- * these looks, a second in all. By a call that no test lets fail.
+ * A thread of the library's may just read a file when the test ends. What is left open, or taken, stays so
+ * for all of these looks, a second in all. By a call that no test lets fail.
  */
-static bool stays_open(int fd)
+static bool stays(bool (*is)(int fd), int fd)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	for (unsigned looks = 0; looks < 1000; looks++) {
-		if (!is_open(fd))
+		if (!is(fd))
 			return false;
 		syscall(SYS_nanosleep, &pause, NULL);
 	}
@@ -71,6 +88,7 @@ void test_begins(void)
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked_before);
 	for (int fd = 0; fd < 256; fd++)
 		open_before[fd] = is_open(fd);
+	room_before = free_room();
 }
 
 static void require(bool condition, const char *what)
@@ -92,7 +110,8 @@ void test_ends(bool keeps_descriptors)
 		require(sigismember(&blocked, signal) == sigismember(&blocked_before, signal),
 		        "this thread blocks other signals");
 	for (int fd = 0; fd < 256 && !keeps_descriptors; fd++)
-		require(open_before[fd] || !stays_open(fd), "more descriptors are open");
+		require(open_before[fd] || !stays(is_open, fd), "more descriptors are open");
+	require(!stays(is_room_taken, 0), "memory of scratch.h is still taken");
 }
 
 void add_unit_test(const struct CMUnitTest *test)

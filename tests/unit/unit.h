@@ -31,8 +31,9 @@ void before_next_lock(void (*handler)(void));
 
 /*
  * Before and behind each test. The second aborts the program if this thread cannot be cancelled, if
- * it blocks other signals than before, or if more descriptors are open: each function of the library
- * that changes this puts it back. A file whose tests keep descriptors defines KEEPS_DESCRIPTORS.
+ * it blocks other signals than before, if more descriptors are open, or if memory of scratch.h is
+ * still taken: each function of the library that changes this puts it back. A file whose tests keep
+ * descriptors defines KEEPS_DESCRIPTORS.
  */
 void test_begins(void);
 void test_ends(bool keeps_descriptors);
