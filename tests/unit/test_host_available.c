@@ -501,3 +501,20 @@ TEST(a_fork_while_a_thread_looks)
 	pthread_join(thread, NULL);
 	fake_libc_reset();
 }
+
+static void *look_again_and_again(void *unused)
+{
+	for (unsigned i = 0; i < 300; i++)
+		spill_host_memory();
+	return NULL;
+}
+
+/* Only one at a time has what is known of the groups. The others look with memory of their own, and give it back. */
+TEST(threads_that_look_at_the_same_time)
+{
+	pthread_t threads[3];
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, look_again_and_again, NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
