@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "fake_objects.h"
 #include "hazards.h"
+#include "allocators.h"
 #include "exporting.h"
 #include "process.h"
 #include "note.h"
@@ -71,6 +72,21 @@ TEST(libraries_by_name)
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (spill_exporter_find(others[i]))
 			fail_msg("%s", others[i]);
+}
+
+/* Whose callers the log names. Each by the name of its file, without the folder. */
+TEST(allocators_by_name)
+{
+	static const struct {
+		const char *name;
+		enum spill_requester_kind first;
+	} cases[] = {
+	    {"libc10_cuda.so", SPILL_REQUESTER_FUNCTION}, {"libc10_hip.so", SPILL_REQUESTER_FUNCTION},
+	    {"librmm.so.1", SPILL_REQUESTER_FUNCTION},    {"libggml.so", SPILL_REQUESTER_CODE},
+	    {"libggml-cuda.so.0", SPILL_REQUESTER_CODE},  {"libc10.so", SPILL_REQUESTER_NONE},
+	    {"libcudart.so.13", SPILL_REQUESTER_NONE},    {"", SPILL_REQUESTER_NONE}};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(spill_allocator_find(cases[i].name), cases[i].first);
 }
 
 TEST(libraries_that_keep_what_they_could_export)

@@ -642,3 +642,80 @@ TEST(the_table_as_text)
 	cli_top_view_free(&view);
 	cli_top_free(&look);
 }
+
+TEST(a_look_as_json)
+{
+	struct cli_top_look look = {.wall_us = 103000001, .closed = 1, .broken = 2, .other = 3};
+	struct cli_top_view view = {0};
+	char expected[4096], counters[1024] = "", zeros[1024] = "";
+	static const char *const names[] = {
+#define X(id, name, of) name,
+	    SPILL_COUNTERS(X)
+#undef X
+	};
+	assert_string_equal(printed(cli_top_json, &look, &view),
+	                    "{\"time\":103.000001,\"devices\":[],\"rows\":[],\"not_looked_into\":1,"
+	                    "\"not_readable\":2,\"other_versions\":3}\n");
+	add(&look, (struct one){10, "one", {{"A", 70, .limit = 90}, {"B"}}});
+	add(&look, (struct one){20, "two", {{"B", 60}}});
+	for (unsigned i = 0; i < SPILL_COUNTERS_COUNT; i++) {
+		look.processes[0].devices[0].figures[i] = 100 + i;
+		look.processes[1].devices[0].figures[i] = 0;
+		snprintf(counters + strlen(counters), sizeof(counters) - strlen(counters), "\"%s\":%u,",
+		         names[i], 100 + i);
+		snprintf(zeros + strlen(zeros), sizeof(zeros) - strlen(zeros), "\"%s\":0,", names[i]);
+	}
+	struct cli_top_process *one = &look.processes[0], *two = &look.processes[1];
+	one->head = (struct spill_live_page_head){
+	    .pid = 7, .start_us = 2500000, .program = "one", .mode = "spill", .backend = "cuda", .log = "/l"};
+	one->decision = (struct spill_live_page_decision){4,       100000000, 2 << 20,   1,   "spill",
+	                                                  "split", "oom",     "default", "f", "g"};
+	two->head =
+	    (struct spill_live_page_head){.pid = 20, .program = "two", .mode = "observe", .backend = "hip"};
+	two->decision = (struct spill_live_page_decision){.count = 1, .what = "spill"};
+	one->uid = 5;
+	two->uid = 6;
+	strcpy(one->devices[0].about.name, "GPU");
+	strcpy(one->devices[0].about.pci, "0000:0a:00.0");
+	one->devices[0].about.bytes = 1000;
+	cli_top_arrange(&view, &look, &nobody, &(struct cli_top_order){CLI_TOP_PID, false, ""});
+	assert_int_equal(view.card_count, 2);
+	assert_int_equal(view.count, 2);
+	view.rows[0].rated = true;
+	view.rows[0].moves = 1.5;
+	view.rows[0].moved_bytes = 2048;
+	view.cards[0].others = 30;
+	view.cards[0].named = 2;
+	view.cards[0].other[0] = (struct cli_card_user){.pid = 77, .bytes = 20, .name = "other"};
+	view.cards[0].other[1] = (struct cli_card_user){.pid = 78, .bytes = UINT64_MAX};
+	view.cards[1].others = UINT64_MAX;
+	view.cards[1].users = 0; /* its limit is nobody's then */
+	view.cards[1].limit = 5;
+	snprintf(
+	    expected, sizeof(expected),
+	    "{\"time\":103.000001,\"devices\":["
+	    "{\"device\":0,\"name\":\"GPU\",\"uuid\":\"A\",\"pci\":\"0000:0a:00.0\",\"bytes\":1000,"
+	    "\"processes\":1,\"device_bytes\":%u,\"away_bytes\":%u,\"others_bytes\":30,\"others\":["
+	    "{\"pid\":77,\"program\":\"other\",\"bytes\":20},{\"pid\":78,\"program\":null,\"bytes\":null}],"
+	    "\"limit\":90},"
+	    "{\"device\":1,\"name\":null,\"uuid\":\"B\",\"pci\":null,\"bytes\":null,\"processes\":0,"
+	    "\"device_bytes\":0,\"away_bytes\":0,\"others_bytes\":null,\"others\":[],\"limit\":null}],"
+	    "\"rows\":["
+	    "{\"pid\":10,\"pid_inside\":7,\"uid\":5,\"program\":\"one\",\"mode\":\"spill\",\"backend\":"
+	    "\"cuda\","
+	    "\"since\":2.500000,\"log\":\"/l\",\"device\":0,\"dev\":0,\"limit\":90,%s"
+	    "\"moves_per_second\":1.500000,\"moved_bytes_per_second\":2048.000000,\"last_decision\":{"
+	    "\"count\":4,\"time\":100.000000,\"what\":\"spill\",\"bytes\":2097152,\"dev\":1,"
+	    "\"place\":\"split\",\"reason\":\"oom\",\"rule\":\"default\",\"api\":\"f\",\"caller\":\"g\"}},"
+	    "{\"pid\":20,\"pid_inside\":20,\"uid\":6,\"program\":\"two\",\"mode\":\"observe\",\"backend\":"
+	    "\"hip\","
+	    "\"since\":0.000000,\"log\":null,\"device\":1,\"dev\":0,\"limit\":null,%s"
+	    "\"moves_per_second\":null,\"moved_bytes_per_second\":null,\"last_decision\":{"
+	    "\"count\":1,\"time\":0.000000,\"what\":\"spill\",\"bytes\":0,\"dev\":0,"
+	    "\"place\":null,\"reason\":null,\"rule\":null,\"api\":null,\"caller\":null}}],"
+	    "\"not_looked_into\":1,\"not_readable\":2,\"other_versions\":3}\n",
+	    100 + SPILL_COUNTER_DEVICE, 100 + SPILL_COUNTER_AWAY, counters, zeros);
+	assert_string_equal(printed(cli_top_json, &look, &view), expected);
+	cli_top_view_free(&view);
+	cli_top_free(&look);
+}
