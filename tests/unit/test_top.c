@@ -411,6 +411,33 @@ TEST(devices_are_one_whatever_their_number)
 	/* Without names they are told apart by their numbers. */
 	look.processes[0].devices[0].about.uuid[0] = look.processes[1].devices[0].about.uuid[0] = '\0';
 	assert_string_equal(arranged(&look, by_device), "10:0 20:0");
+	static const struct {
+		const char *uuid[2], *pci[2], *name[2];
+		unsigned number[2];
+		bool same;
+	} cases[] = {
+	    {{"A", "A"}, {"1", "2"}, {"a", "b"}, {0, 1}, true},
+	    {{"A", "B"}, {"1", "1"}, {"a", "a"}, {0, 0}, false},
+	    {{"A", ""}, {"1", "1"}, {"a", "a"}, {0, 0}, false},
+	    {{"", "B"}, {"1", "1"}, {"a", "a"}, {0, 0}, false},
+	    {{"", ""}, {"1", "1"}, {"a", "b"}, {0, 1}, true},
+	    {{"", ""}, {"1", "2"}, {"a", "a"}, {0, 0}, false},
+	    {{"", ""}, {"1", ""}, {"a", "a"}, {0, 0}, false},
+	    {{"", ""}, {"", "2"}, {"a", "a"}, {0, 0}, false},
+	    {{"", ""}, {"", ""}, {"a", "b"}, {0, 0}, false},
+	    {{"", ""}, {"", ""}, {"a", "a"}, {0, 1}, false},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (unsigned k = 0; k < 2; k++) {
+			struct cli_top_device *device = &look.processes[k].devices[0];
+			strcpy(device->about.uuid, cases[i].uuid[k]);
+			strcpy(device->about.pci, cases[i].pci[k]);
+			strcpy(device->about.name, cases[i].name[k]);
+			device->number = cases[i].number[k];
+		}
+		cli_top_arrange(&view, &look, &nobody, &by_device);
+		assert_int_equal(view.card_count, cases[i].same ? 1 : 2);
+	}
 	cli_top_view_free(&view);
 	cli_top_free(&look);
 }
@@ -716,6 +743,9 @@ TEST(a_look_as_json)
 	    "\"not_looked_into\":1,\"not_readable\":2,\"other_versions\":3}\n",
 	    100 + SPILL_COUNTER_DEVICE, 100 + SPILL_COUNTER_AWAY, counters, zeros);
 	assert_string_equal(printed(cli_top_json, &look, &view), expected);
+	two->decision.count = 0;
+	assert_non_null(strstr(printed(cli_top_json, &look, &view),
+	                       "\"moved_bytes_per_second\":null,\"last_decision\":null}],"));
 	cli_top_view_free(&view);
 	cli_top_free(&look);
 }
