@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,8 @@ TEST(others_by_the_kernel)
 	card.held = 500; /* our count may be ahead of the driver's */
 	cli_top_ask_others(&view, &look, root);
 	assert_int_equal(card.others, 0);
-	strcpy(device.about.pci, "../0000:0a:00.0");
+	/* An address from a page leads nowhere else. */
+	strcpy(device.about.pci, "./0000:0a:00.0");
 	cli_top_ask_others(&view, &look, root);
 	assert_true(card.others == UINT64_MAX);
 	snprintf(path, sizeof(path), "rm -r %s", root);
@@ -198,6 +200,28 @@ TEST(nothing_in_a_page_is_trusted)
 	page.decided = 2;
 	page.figures[7].lock = 1;
 	assert_false(cli_top_copy(&page, &process));
+}
+
+static unsigned mappings(void)
+{
+	char line[512];
+	unsigned count = 0;
+	FILE *file = fopen("/proc/self/maps", "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		count += strstr(line, SPILL_LIVE_PAGE_NAME) != NULL;
+	fclose(file);
+	return count;
+}
+
+/* Of a look each second. */
+TEST(no_page_stays_mapped)
+{
+	struct spill_live_page page = fresh();
+	assert_int_equal(judged(&page, sizeof(page), SEALS), CLI_TOP_READ);
+	page.head.magic++;
+	assert_int_equal(judged(&page, sizeof(page), SEALS), CLI_TOP_BROKEN);
+	assert_int_equal(mappings(), 0);
 }
 
 /* What was never written says nothing, whatever is there; a device without a name but with figures is one. */
@@ -472,6 +496,11 @@ TEST(rates_of_two_looks)
 	now.at_us = before.at_us;
 	cli_top_arrange(&view, &now, &before, &by_device);
 	assert_false(view.rows[0].rated);
+	/* A device that the process has used since. */
+	now.at_us++;
+	before.processes[0].devices[0].number = 5;
+	cli_top_arrange(&view, &now, &before, &by_device);
+	assert_false(view.rows[0].rated);
 	cli_top_view_free(&view);
 	cli_top_free(&now);
 	cli_top_free(&before);
@@ -536,6 +565,7 @@ TEST(texts_in_columns)
 	assert_string_equal(padded("\xc2\x9b", 4, true), "?   ");        /* nor does a C1 control */
 	assert_string_equal(padded("a\xe2\x80\xaey", 5, true), "a?y  "); /* nor what turns directions */
 	assert_string_equal(padded("größe", 7, true), "größe  ");
+	assert_string_equal(padded("e\u0301x", 3, true), "e\u0301x "); /* an accent has no width of its own */
 	assert_string_equal(padded("模型", 5, true), "模型 ");
 	assert_string_equal(padded("模型", 3, true), "模 "); /* half of one is none */
 	assert_string_equal(padded("a\xff\xc3", 4, true), "a?? ");
@@ -591,6 +621,41 @@ TEST(the_last_decision)
 	assert_string_equal(text, "1234");
 	cli_top_view_free(&view);
 	cli_top_free(&look);
+}
+
+TEST(users_by_name)
+{
+	const struct passwd *entry = getpwuid(getuid());
+	char number[32], name[64];
+	snprintf(number, sizeof(number), "%u", getuid());
+	snprintf(name, sizeof(name), "%s", entry ? entry->pw_name : number);
+	assert_string_equal(cli_top_user(getuid()), name);
+	assert_string_equal(cli_top_user(4123456789u), "4123456789");
+	assert_string_equal(cli_top_user(getuid()), name);
+}
+
+TEST(remarks)
+{
+	static const struct {
+		struct cli_top_look look;
+		size_t shown;
+		const char *text;
+	} cases[] = {
+	    {{.count = 1}, 1, ""},
+	    {{.count = 1}, 0, "no process matches the filter"},
+	    {{.count = 0}, 0, "no process uses libspill on a GPU now"},
+	    {{.blind = true, .count = 1}, 0, "/proc cannot be read"},
+	    {{.count = 1, .broken = 2, .other = 3, .closed = 4},
+	     1,
+	     "2 could not be read; 3 of another version of libspill; 4 processes of others were not looked "
+	     "into "
+	     "(root may)"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[512];
+		cli_top_remark(&cases[i].look, cases[i].shown, text, sizeof(text));
+		assert_string_equal(text, cases[i].text);
+	}
 }
 
 /* What `show` prints. Valid until the next call. */
