@@ -466,6 +466,61 @@ TEST(devices_are_one_whatever_their_number)
 	cli_top_free(&look);
 }
 
+/* Equal rows are in the order of their processes; what is larger in the column comes before. */
+TEST(each_column_has_an_order)
+{
+	static const struct {
+		enum cli_top_column by;
+		enum spill_counter figure;
+	} columns[] = {{CLI_TOP_DEVICE, SPILL_COUNTER_DEVICE},   {CLI_TOP_HOST, SPILL_COUNTER_HOST},
+	               {CLI_TOP_MANAGED, SPILL_COUNTER_MANAGED}, {CLI_TOP_SPILLED, SPILL_COUNTER_AWAY},
+	               {CLI_TOP_MOVES, SPILL_COUNTER_DEMOTIONS}, {CLI_TOP_RATE, SPILL_COUNTER_DEMOTED},
+	               {CLI_TOP_OOMS, SPILL_COUNTER_OOMS},       {CLI_TOP_LIMIT, SPILL_COUNTERS_COUNT},
+	               {CLI_TOP_DECISION, SPILL_COUNTERS_COUNT}};
+	struct cli_top_look before = {.at_us = 0}, now = {.at_us = 1000000};
+	for (pid_t pid = 40; pid > 0; pid -= 10) {
+		add(&before, (struct one){pid, "one", {{"A", 70, .limit = 5}}});
+		add(&now, (struct one){pid, "one", {{"A", 70, .limit = 5}}});
+	}
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		struct cli_top_view view = {0};
+		struct cli_top_process *process = &now.processes[2]; /* of the pid 20 */
+		struct cli_top_device kept = process->devices[0];
+		struct cli_top_order order = {.by = columns[i].by, .filter = ""};
+		if (columns[i].figure < SPILL_COUNTERS_COUNT)
+			process->devices[0].figures[columns[i].figure] += 100;
+		process->devices[0].about.limit += columns[i].by == CLI_TOP_LIMIT;
+		process->decision.time_us = columns[i].by == CLI_TOP_DECISION;
+		cli_top_arrange(&view, &now, &before, &order);
+		static const pid_t expected[] = {20, 10, 30, 40}, reversed[] = {10, 30, 40, 20};
+		for (unsigned k = 0; k < 4; k++)
+			assert_int_equal(view.rows[k].process->pid, expected[k]);
+		order.reversed = true;
+		cli_top_arrange(&view, &now, &before, &order);
+		for (unsigned k = 0; k < 4; k++)
+			assert_int_equal(view.rows[k].process->pid, reversed[k]);
+		process->devices[0] = kept;
+		process->decision.time_us = 0;
+		cli_top_view_free(&view);
+	}
+	cli_top_free(&now);
+	cli_top_free(&before);
+}
+
+/* By their numbers, in whatever order processes have them. */
+TEST(devices_are_in_order)
+{
+	struct cli_top_look look = {0};
+	struct cli_top_view view = {0};
+	add(&look, (struct one){10, "one", {{"A", 70}, {"B", 30}}});
+	look.processes[0].devices[0].number = 4;
+	cli_top_arrange(&view, &look, &nobody, &by_device);
+	assert_int_equal(view.cards[0].number, 1);
+	assert_int_equal(view.cards[1].number, 4);
+	cli_top_view_free(&view);
+	cli_top_free(&look);
+}
+
 TEST(rates_of_two_looks)
 {
 	struct cli_top_look before = {.at_us = 1000000}, now = {.at_us = 3000000};
@@ -589,6 +644,15 @@ TEST(columns_give_way_in_turn)
 		assert_true(shown[CLI_TOP_PID] && shown[CLI_TOP_PROGRAM] && shown[CLI_TOP_DEVICE] &&
 		            shown[CLI_TOP_SPILLED]);
 	}
+	/* All of them, with a blank between two. */
+	unsigned whole = 0;
+	for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++)
+		whole += cli_top_heads[i].width + (i > 0);
+	for (unsigned missing = 0; missing < 2; missing++) {
+		cli_top_fit(whole - missing, shown);
+		for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++)
+			assert_int_equal(shown[i], !missing || i != CLI_TOP_USER);
+	}
 	cli_top_fit(80, shown);
 	assert_true(shown[CLI_TOP_MOVES] && shown[CLI_TOP_DECISION] && shown[CLI_TOP_MANAGED]);
 	assert_false(shown[CLI_TOP_USER]);
@@ -613,6 +677,14 @@ TEST(the_last_decision)
 	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
 	assert_string_equal(text, "-");
 	view.rows[0].rated = true;
+	view.rows[0].moves = 0;
+	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "0");
+	cli_top_cell(&view.rows[0], CLI_TOP_LIMIT, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "-");
+	look.processes[0].devices[0].about.limit = 90;
+	cli_top_cell(&view.rows[0], CLI_TOP_LIMIT, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "90B");
 	view.rows[0].moves = 0.25;
 	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
 	assert_string_equal(text, "0.2");
