@@ -517,6 +517,12 @@ TEST(devices_are_in_order)
 	cli_top_arrange(&view, &look, &nobody, &by_device);
 	assert_int_equal(view.cards[0].number, 1);
 	assert_int_equal(view.cards[1].number, 4);
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_PID, false, ""}), "10:1 10:4");
+	/* If two have one number, all are numbered anew. */
+	add(&look, (struct one){20, "two", {{"C", 70}}});
+	look.processes[1].devices[0].number = look.processes[0].devices[1].number;
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_DEV, false, ""}),
+	                    "10:0 20:1 10:2");
 	cli_top_view_free(&view);
 	cli_top_free(&look);
 }
@@ -682,12 +688,18 @@ TEST(the_last_decision)
 	assert_string_equal(text, "0");
 	cli_top_cell(&view.rows[0], CLI_TOP_LIMIT, look.wall_us, text, sizeof(text));
 	assert_string_equal(text, "-");
+	strcpy(text, "?");
+	cli_top_cell(&view.rows[1], CLI_TOP_RATE, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "-");
 	look.processes[0].devices[0].about.limit = 90;
 	cli_top_cell(&view.rows[0], CLI_TOP_LIMIT, look.wall_us, text, sizeof(text));
 	assert_string_equal(text, "90B");
 	view.rows[0].moves = 0.25;
 	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
 	assert_string_equal(text, "0.2");
+	view.rows[0].moves = 99.95; /* with a digit more it would be as wide as 1,000 */
+	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "100");
 	view.rows[0].moves = 1234;
 	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
 	assert_string_equal(text, "1234");
