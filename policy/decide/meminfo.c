@@ -34,8 +34,8 @@ void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_
 	uint64_t total = spill_meminfo_total(report, parts->total, view);
 	if (free == parts->free && total == parts->total)
 		return;
-	uint64_t taken = parts->total > parts->free ? parts->total - parts->free : 0;
-	uint64_t apart = taken > parts->used ? taken - parts->used : 0;
+	uint64_t taken = spill_minus(parts->total, parts->free);
+	uint64_t apart = spill_minus(taken, parts->used);
 	taken = spill_minus(total, free);
 	*parts = (struct spill_meminfo_parts){.total = total,
 	                                      .free = free,

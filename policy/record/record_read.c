@@ -161,9 +161,9 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 		return read_object(reading, member->of, field);
 	case SPILL_MEMBER_ARRAY:
 	case SPILL_MEMBER_LIST:
-		return read_several(reading, member, into);
+		break;
 	}
-	return false;
+	return read_several(reading, member, into);
 }
 
 /* The row of a name; `count` if there is none. */

@@ -672,6 +672,15 @@ TEST(bad_variables)
 	}
 }
 
+/* What is off has no problem: the command loads the policy all the same. */
+TEST(off_is_a_good_value)
+{
+	setenv("SPILL", "0", 1);
+	load();
+	assert_fine();
+	unsetenv("SPILL");
+}
+
 TEST(log_named_twice)
 {
 	setenv("SPILL_LOG", "off", 1);
@@ -873,10 +882,13 @@ static bool disabled(const char *switch_value, unsigned long privileged)
 		secure = privileged;
 		if (switch_value)
 			setenv("SPILL", switch_value, 1);
-		_exit(spill_config_disabled() && spill_config_disabled() ? 1 : 0);
+		bool first = spill_config_disabled();
+		setenv("SPILL", first ? "1" : "0", 1); /* by the program */
+		_exit(spill_config_disabled() == first ? first : 2);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
+	assert_in_range(WEXITSTATUS(status), 0, 1);
 	return WEXITSTATUS(status);
 }
 

@@ -74,6 +74,16 @@ TEST(no_more_bytes_than_a_link_carries)
 	assert_int_equal(sums(false).most_ns, MS);
 }
 
+/* What a link carries just so may all have been read. */
+TEST(as_many_bytes_as_a_link_carries)
+{
+	benefit.copy_ns_per_mib = 10 * US;
+	launch(64 * MIB, MIB - 1, true);
+	assert_int_equal(sums(false).ns, 0);
+	launch(64 * MIB, MIB, true);
+	assert_int_equal(sums(false).ns, 64 * 10 * US);
+}
+
 TEST(unknown_launches_wait_for_the_next_time)
 {
 	spill_benefit_add_use(&benefit, SITE, 0, MS / 2);

@@ -6,6 +6,7 @@
 
 #include "oom_report.h"
 #include "run_story.h"
+#include "stderr_block.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -668,4 +669,22 @@ TEST(who_holds_most)
 	oom.holders = 0;
 	assert_string_equal(
 	    advice(&oom), "host.limit = 5GiB at least (it is 4.00 GiB; more if the program goes on to ask)");
+}
+
+/* Of a long name the end stands there, from a whole character on. */
+TEST(names_that_are_cut)
+{
+	static const struct {
+		const char *begin; /* before 70 letters */
+		const char *shown;
+	} cases[] = {{"ab", "ab"}, {"cab", "…ab"}, {"é", "é"}, {"aé", "…é"}, {"éa", "…a"}, {"模b", "…b"}};
+	char rest[71] = "", name[128], expected[128];
+	memset(rest, 'x', 70);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", cases[i].begin, rest);
+		snprintf(expected, sizeof(expected), "%s%s", cases[i].shown, rest);
+		assert_string_equal(spill_block_name(name).text, expected);
+	}
+	assert_string_equal(spill_block_name("").text, "?");
+	assert_string_equal(spill_block_name(NULL).text, "?");
 }

@@ -874,3 +874,53 @@ TEST(what_fits_into_the_rest_comes)
 		assert_int_equal(chunks[1].chosen, !more);
 	}
 }
+
+/*
+ * A named chunk on the device is taken for known if its allocation is well on the host, and no other one is. Well: large enough, and
+ * more than a tenth of it.
+ */
+TEST(the_launch_tells_the_cost_of_one_allocation_that_is_on_the_host)
+{
+	static const struct {
+		uint64_t host, device, other_host;
+		bool untried;
+	} cases[] = {
+	    {64 * MIB, 64 * MIB, 0, false},
+	    {64 * MIB, 64 * MIB - 1, 0, false}, /* a small one is never tried */
+	    {20 * MIB, 180 * MIB, 0, true},
+	    {20 * MIB + 1, 180 * MIB, 0, false},
+	    {64 * MIB, 64 * MIB, 20 * MIB, false},
+	    {64 * MIB, 64 * MIB, 20 * MIB + 1, true},
+	    {0, 200 * MIB, 0, true},
+	    {0, 200 * MIB, 64 * MIB, true},
+	};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spill_trial_chunk chunks[] = {
+		    {.key = 1, .owner = 9, .bytes = cases[i].host, .on_host = true, .named = true},
+		    {.key = 2, .owner = 9, .bytes = cases[i].device, .named = true},
+		    {.key = 3, .owner = 8, .bytes = cases[i].other_host, .on_host = true, .named = true},
+		    {.key = 4, .owner = 8, .bytes = 180 * MIB, .named = true},
+		};
+		trial = (struct spill_placement_trial){0};
+		spill_trial_choose(&trial, chunks, 4, 0);
+		assert_int_equal(chunks[1].untried, cases[i].untried);
+	}
+}
+
+/* A chunk that no trial has measured costs as much as those of its allocation do, or as a read does. */
+TEST(chunks_of_one_allocation_cost_alike)
+{
+	struct spill_trial_chunk chunks[] = {
+	    {.key = 1, .owner = 9, .bytes = 64 * MIB, .on_host = true, .named = true},
+	    {.key = 2, .owner = 9, .bytes = 64 * MIB, .on_host = true, .named = true},
+	    {.key = 3, .owner = 9, .bytes = 64 * MIB, .on_host = true, .named = true},
+	    {.key = 4, .owner = 8, .bytes = 64 * MIB, .on_host = true, .named = true},
+	};
+	spill_trial_set_cost(&trial, 1, 1000);
+	spill_trial_set_cost(&trial, 2, 3000);
+	spill_trial_choose(&trial, chunks, 4, 0);
+	assert_int_equal(chunks[0].guess_ns, 1000);
+	assert_int_equal(chunks[1].guess_ns, 3000);
+	assert_int_equal(chunks[2].guess_ns, 2000);
+	assert_int_equal(chunks[3].guess_ns, 19500); /* READ_NS_PER_MIB */
+}
