@@ -520,6 +520,64 @@ TEST(after_a_refusal_nothing_is_taken)
 	assert_false(spill_json_take_key(&reader, "seq", 3));
 }
 
+union value {
+	struct spill_json_text text;
+	uint64_t number;
+	int natural;
+	bool truth;
+};
+
+#define READER(name, member) \
+	static bool read_##name(struct spill_json_reader *reader, union value *value) \
+	{ \
+		return spill_json_read_##name(reader, &value->member); \
+	}
+READER(text, text)
+READER(u64, number)
+READER(int, natural)
+READER(bool, truth)
+READER(seconds, number)
+READER(pointer, number)
+READER(key, text)
+
+static bool skip_value(struct spill_json_reader *reader, union value *value)
+{
+	return spill_json_skip(reader);
+}
+
+static bool more(struct spill_json_reader *reader, union value *value)
+{
+	return spill_json_more(reader, '}');
+}
+
+/* Each reader takes its own value to the last byte. Refused before, or without one, it takes nothing. */
+TEST(no_reader_takes_anything_after_a_refusal)
+{
+	static const struct {
+		bool (*read)(struct spill_json_reader *reader, union value *value);
+		const char *text;
+	} cases[] = {{read_text, "\"a\""},   {read_u64, "7"},
+	             {read_u64, "0"},        {read_int, "-7"},
+	             {read_bool, "true"},    {read_bool, "false"},
+	             {read_seconds, "1.5"},  {read_pointer, "\"0x1\""},
+	             {read_key, "\"seq\":"}, {skip_value, "{\"a\":[1]}"},
+	             {skip_value, "\"a\""},  {more, ","}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		union value value = {.number = 0};
+		struct spill_json_reader reader = spill_json_read(cases[i].text, strlen(cases[i].text));
+		assert_true(cases[i].read(&reader, &value));
+		assert_ptr_equal(reader.at, cases[i].text + strlen(cases[i].text));
+		reader = spill_json_read(cases[i].text, strlen(cases[i].text));
+		spill_json_refuse(&reader, "first");
+		assert_false(cases[i].read(&reader, &value));
+		assert_ptr_equal(reader.at, cases[i].text);
+		assert_string_equal(reader.reason, "first");
+		reader = spill_json_read(cases[i].text, 0);
+		assert_false(cases[i].read(&reader, &value));
+		assert_non_null(reader.reason);
+	}
+}
+
 static void read_fine(const char *line, struct spill_record *record)
 {
 	size_t at = 0;
