@@ -84,6 +84,16 @@ TEST(as_many_bytes_as_a_link_carries)
 	assert_int_equal(sums(false).ns, 64 * 10 * US);
 }
 
+TEST(sites_with_and_without_a_time_on_the_device_add_up)
+{
+	benefit.copy_ns_per_mib = 30 * US;
+	spill_in_place_cost_add(&cost, &benefit, SITE + 1, 64 * MIB, 5 * MS, true);
+	spill_benefit_add_use(&benefit, SITE, 0, MS / 2);
+	launch(64 * MIB, MS, true);
+	assert_int_equal(sums(false).ns, 64 * 30 * US + MS / 2);
+	assert_int_equal(sums(false).most_ns, 11 * MS / 2);
+}
+
 TEST(unknown_launches_wait_for_the_next_time)
 {
 	spill_benefit_add_use(&benefit, SITE, 0, MS / 2);

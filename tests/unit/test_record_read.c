@@ -578,6 +578,86 @@ TEST(no_reader_takes_anything_after_a_refusal)
 	}
 }
 
+/* What a later version's member may hold. */
+TEST(values_that_are_skipped)
+{
+	static const char *const good[] = {"0",
+	                                   "-0",
+	                                   "1",
+	                                   "10",
+	                                   "-12",
+	                                   "0.5",
+	                                   "1.50",
+	                                   "1e5",
+	                                   "1E5",
+	                                   "1e+5",
+	                                   "1e-5",
+	                                   "-0.0e0",
+	                                   "true",
+	                                   "false",
+	                                   "null",
+	                                   "\"\"",
+	                                   "[]",
+	                                   "{}",
+	                                   "[1,2]",
+	                                   "[[],{}]",
+	                                   "{\"a\":1}",
+	                                   "{\"a\":{\"b\":[true]},\"c\":0}",
+	                                   "123456789012345678901234567890"};
+	static const char *const bad[] = {
+	    "",         "-",        "01",         "-01",   "00",        "1.",   ".5",     "+1",     "1.e5",
+	    "1e",       "1e+",      "1e-",        "1.5e",  "-a",        "1ex",  "1e5.5x", "tru",    "truth",
+	    "nul",      "nil",      "[1",         "[1,",   "[1,]",      "[,1]", "{",      "{\"a\"", "{\"a\":",
+	    "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{1:1}", "{\"a\" 1}", "[}",   "{]",     "\"a",    "'a'"};
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		char line[64];
+		snprintf(line, sizeof(line), "%s}", good[i]);
+		for (size_t behind = 0; behind < 2; behind++) {
+			struct spill_json_reader reader = spill_json_read(line, strlen(good[i]) + behind);
+			if (!spill_json_skip(&reader) || reader.at != line + strlen(good[i]))
+				fail_msg("%s: %s", good[i], reader.reason ? reader.reason : "not its end");
+		}
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		/* A number may end before what follows: then that is no member's end. */
+		struct spill_json_reader reader = spill_json_read(bad[i], strlen(bad[i]));
+		if (spill_json_skip(&reader) && reader.at == bad[i] + strlen(bad[i]))
+			fail_msg("%s was skipped", bad[i]);
+		reader = spill_json_read(bad[i], strlen(bad[i]));
+		bool skipped = spill_json_skip(&reader);
+		assert_int_equal(skipped, !reader.reason);
+	}
+}
+
+/* Of "1.5" and the like only the first byte is there. */
+TEST(nothing_behind_the_end_is_read)
+{
+	static const char *const texts[] = {"1.5", "1e5", "12"};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		uint64_t value = 0;
+		struct spill_json_reader reader = spill_json_read(texts[i], 1);
+		assert_true(spill_json_skip(&reader));
+		assert_ptr_equal(reader.at, reader.end);
+		reader = spill_json_read(texts[i], 1);
+		assert_true(spill_json_read_u64(&reader, &value));
+		assert_int_equal(value, 1);
+		reader = spill_json_read(texts[i], 1);
+		assert_true(spill_json_read_seconds(&reader, &value));
+		assert_int_equal(value, 1000000);
+	}
+}
+
+TEST(times_that_are_refused)
+{
+	static const char *const bad[] = {"", "-1", ".5", "1.", "1.x", "01.5", "1.1234567", "1.5e1", "\"1\""};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		uint64_t value = 0;
+		struct spill_json_reader reader = spill_json_read(bad[i], strlen(bad[i]));
+		if (spill_json_read_seconds(&reader, &value) || !reader.reason)
+			fail_msg("%s", bad[i]);
+	}
+}
+
 static void read_fine(const char *line, struct spill_record *record)
 {
 	size_t at = 0;
