@@ -2,9 +2,12 @@
 #include <inttypes.h>
 #include "unit.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "json.h"
+#include "nearest.h"
+#include "roll.h"
 #include "text.h"
 
 TEST(formats)
@@ -93,5 +96,90 @@ TEST(characters_of_utf_8)
 			if (spill_json_utf8(text, left) != length_by_code(text, left))
 				fail_msg("%02x %02x %02x %02x, %zu", text[0], text[1], text[2], text[3],
 				         left);
+	}
+}
+
+/* -- the nearest word ------------------------------------------------------------------------------------- */
+
+/* By the definition: the fewest edits of the last letters, of which a swap is one. */
+static unsigned fewest_edits(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+	if (!a_length || !b_length)
+		return (unsigned)(a_length + b_length);
+	char last_a = a[a_length - 1], last_b = b[b_length - 1];
+	unsigned fewest =
+	    fewest_edits(a, a_length - 1, b, b_length - 1) + (tolower(last_a) != tolower(last_b));
+	unsigned other = fewest_edits(a, a_length - 1, b, b_length) + 1;
+	fewest = other < fewest ? other : fewest;
+	other = fewest_edits(a, a_length, b, b_length - 1) + 1;
+	fewest = other < fewest ? other : fewest;
+	if (a_length > 1 && b_length > 1 && tolower(last_a) == tolower(b[b_length - 2]) &&
+	    tolower(a[a_length - 2]) == tolower(last_b)) {
+		other = fewest_edits(a, a_length - 2, b, b_length - 2) + 1;
+		fewest = other < fewest ? other : fewest;
+	}
+	return fewest;
+}
+
+static size_t any_word(char *word)
+{
+	size_t length = roll_any() % 6;
+	for (size_t i = 0; i < length; i++)
+		word[i] = "abcABzZ"[roll_any() % 7];
+	return length;
+}
+
+TEST(edits_are_counted)
+{
+	roll_state = ROLL_BEGIN;
+	for (unsigned round = 0; round < 3000; round++) {
+		char rooms[2][8], *a = rooms[0] + 1, *b = rooms[1] + 1;
+		size_t a_length = any_word(a), b_length = any_word(b);
+		a[-1] = b_length ? b[b_length - 1] : 'a'; /* no letter of the word */
+		b[-1] = a_length ? a[a_length - 1] : 'a';
+		struct spill_nearest nearest;
+		spill_nearest_begin(&nearest, a, a_length);
+		spill_nearest_offer(&nearest, b, b_length);
+		assert_int_equal(nearest.distance, fewest_edits(a, a_length, b, b_length));
+	}
+}
+
+/* The first of those that are as near, and none of which more than half differs. */
+TEST(the_nearest_word)
+{
+	static const struct {
+		const char *word, *offers[3], *nearest;
+	} cases[] = {{"jsom", {"html", "json", "Jsom"}, "Jsom"},
+	             {"abx", {"abc", "abd", "zzz"}, "abc"},
+	             {"abcd", {"abxy", NULL}, "abxy"},
+	             {"abcd", {"axyz", NULL}, NULL},
+	             {"abcde", {"abc", NULL}, "abc"}, /* the longer one counts */
+	             {"abc", {"abcde", NULL}, "abcde"},
+	             {"", {"a", NULL}, NULL},
+	             {"", {"", NULL}, NULL}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spill_nearest nearest;
+		spill_nearest_begin(&nearest, cases[i].word, strlen(cases[i].word));
+		for (size_t k = 0; k < 3 && cases[i].offers[k]; k++)
+			spill_nearest_offer(&nearest, cases[i].offers[k], strlen(cases[i].offers[k]));
+		const char *word = spill_nearest_word(&nearest);
+		assert_int_equal(!word, !cases[i].nearest);
+		if (word)
+			assert_string_equal(word, cases[i].nearest);
+	}
+}
+
+TEST(long_words_are_compared_by_their_begins)
+{
+	char word[SPILL_NEAREST_MAX + 3], other[SPILL_NEAREST_MAX + 3];
+	struct spill_nearest nearest;
+	memset(word, 'a', sizeof(word));
+	for (size_t place = SPILL_NEAREST_MAX - 1; place <= SPILL_NEAREST_MAX; place++) {
+		memset(other, 'a', sizeof(other));
+		other[place] = 'b';
+		spill_nearest_begin(&nearest, word, sizeof(word));
+		spill_nearest_offer(&nearest, other, sizeof(other));
+		assert_int_equal(nearest.distance, place < SPILL_NEAREST_MAX);
+		assert_int_equal(strlen(spill_nearest_word(&nearest)), SPILL_NEAREST_MAX);
 	}
 }
