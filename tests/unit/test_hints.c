@@ -596,7 +596,8 @@ CHILD_TEST(the_range_of_each_parameter)
 	CHECK(launch(2, (void *[]){pointers}, NULL) && told.range_count == 3);
 	CHECK(is_range(0, BASE + 8 * CHUNK + unit, 7) && is_range(2, BASE + 8 * CHUNK + unit, 7));
 	CHECK(is_range(1, BASE + 2 * CHUNK + 2 * unit, 30));
-	/* A chunk alone, from there on. */
+	/* A chunk alone, from there on. The function has one parameter from now on. */
+	spill_layouts_forget();
 	CHECK(uses(BASE + 10 * CHUNK + 3 * unit) && told.range_count == 1);
 	CHECK(is_range(0, BASE + 10 * CHUNK + 3 * unit, 1));
 	/* A copy: the bytes that it names, in the units that it touches. */
