@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "audit.h"
 #include "descriptors.h"
 #include "capture.h"
 #include "chunk_map.h"
@@ -243,6 +244,7 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 		if (!size[i])
 			return;
 	scan->use.site = spill_params_site(hint->function, size);
+	scan->use.function = hint->function;
 	scan->use.unknown = !spill_params_words(hint->function, hint->params, hint->extra, add_extent, scan);
 }
 
@@ -327,6 +329,11 @@ void *spill_hint(const struct spill_hint *hint)
 	if (!scan)
 		return NULL;
 	read_hint(scan, hint);
+	if (spill_audit_wanted()) {
+		void *audited = spill_audit_before(&scan->use);
+		spill_scratch_give_back(scan);
+		return audited;
+	}
 	if (spill_overlap_wanted() && spill_overlap_look(&scan->use))
 		read_hint(scan, hint);
 	void *stopwatch = scan->use.count ? spill_before_launch(&scan->use) : NULL;

@@ -35,6 +35,7 @@
 #include "numa.h"
 #include "ordered_pool.h"
 #include "peer.h"
+#include "audit.h"
 #include "in_place.h"
 #include "parking.h"
 #include "postmortem.h"
@@ -278,8 +279,10 @@ void spill_runtime_exit(const char *how)
 	/* Not in another process that shares our memory (vfork, a bare clone). */
 	bool ours = atomic_load(&state) == READY && spill_is_published(&runtime.log_opened) &&
 	            runtime.owner == getpid();
-	if (ours)
+	if (ours) {
 		spill_in_place_tell(true);
+		spill_audit_tell();
+	}
 	spill_metrics_end();
 	if (!ours || (!spill_log_active() && runtime.config.policy.log_stderr == SPILL_STDERR_OFF) ||
 	    atomic_load(&runtime.ended))

@@ -77,6 +77,7 @@ struct spill_policy {
 	struct spill_amount movable_above; /* a percentage */
 	uint64_t movable_wait_us;
 	enum spill_follow movable_follow;
+	bool movable_audit;
 	char movable_record[SPILL_PATH_MAX]; /* a pattern, a folder, or "off"; empty is off */
 	struct spill_amount host_ahead;
 	enum spill_honest_first honest_first;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "audit.h"
 #include "prefetch.h"
 #include "overlap.h"
 #include "exchange.h"
@@ -162,7 +163,8 @@ void spill_after_launch(void *stopwatch)
 		return;
 	}
 	int error = errno, cancel = spill_ours_begin();
-	spill_stopwatch_stop(stopwatch);
+	if (!spill_audit_after(stopwatch))
+		spill_stopwatch_stop(stopwatch);
 	spill_ours_end(cancel);
 	errno = error;
 }
@@ -173,7 +175,8 @@ void spill_launch_access_moved(void)
 		atomic_store(&early_since_ns, spill_clock_ns());
 	bool follows = spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF &&
 	               (spill_chunked_on_host() || is_early());
-	bool wanted = (follows || spill_access_recording_on()) && !spill_process_observes();
+	bool wanted =
+	    (follows || spill_access_recording_on() || spill_audit_wanted()) && !spill_process_observes();
 	if (wanted != atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed))
 		atomic_store(&spill_launch_access_wanted, wanted);
 }
@@ -201,6 +204,7 @@ void spill_launch_access_reset(void)
 	spill_stopwatch_reset();
 	spill_prefetch_reset();
 	spill_overlap_reset();
+	spill_audit_reset();
 	spill_trial_reset();
 	spill_access_model_reset();
 	spill_in_place_reset();

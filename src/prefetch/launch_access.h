@@ -26,7 +26,8 @@
 #define SPILL_LAUNCH_ACCESS_RANGES 512
 #define SPILL_LAUNCH_ACCESS_HOST_KEYS SPILL_STOPWATCH_KEYS
 struct spill_launch_access {
-	uint64_t site; /* hash of function, grid and block; never 0. */
+	uint64_t site;        /* hash of function, grid and block; never 0. */
+	const void *function; /* of a kernel; NULL: it is something else. */
 	void *stream;
 	bool per_thread; /* the stream is the per-thread default stream. */
 	/* of keys; the first `sure` keys are certain, the others likely (param_extent.h). */

@@ -26,7 +26,7 @@
 #define PATIENCE_NS 100000000ull
 
 /* Most chunks without a mapping. */
-#define MOST_UNMAPPED 1024
+#define MOST_UNMAPPED 4096
 
 /* A chunk in flight. */
 struct passenger {
@@ -392,7 +392,7 @@ static void note_failure(void)
 	snprintf(text, sizeof(text),
 	         "copies beside running work failed: %s. With movable.follow = overlap, work that uses "
 	         "memory which "
-	         "none of its parameters names ends with an illegal address",
+	         "none of its parameters names ends with an illegal address. movable.audit = yes finds it",
 	         flight.copier->backend->error_name(error));
 	spill_note("overlap", text);
 }
@@ -419,7 +419,13 @@ uint64_t spill_flight_land(void)
 	return flight.exchange.came;
 }
 
-/* Maps a chunk that is away, on the host. False: the driver refuses. */
+void spill_flight_hide(const struct spill_backend *backend, int device, const struct spill_move *move)
+{
+	if (enlist(move))
+		spill_move_chunk(move)->away = spill_remap_none(backend, device, move);
+}
+
+/* Maps a chunk that is away, where it is. False: the driver refuses. */
 static bool map_listed(const struct unmapped *entry, bool patient)
 {
 	struct spill_chunk *chunk = spill_move_chunk(&entry->move);

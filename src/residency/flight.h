@@ -60,6 +60,12 @@ bool spill_flight_touches(const uint32_t *keys, unsigned count);
  */
 void spill_flight_map(const uint32_t *keys, unsigned count);
 
+/*
+ * Unmaps a chunk that can be in flight, where it is (movable.audit). pre: the mover is held (in flight), none is under
+ * way, the gate is closed, no work uses the chunk, and it is mapped. The caller begins a flight of the gate.
+ */
+void spill_flight_hide(const struct spill_backend *backend, int device, const struct spill_move *move);
+
 /* Lands, and maps all chunks. Returns the bytes that came. pre: the mover is held */
 uint64_t spill_flight_end(void);
 

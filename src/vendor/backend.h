@@ -243,6 +243,8 @@ struct spill_backend {
 	int (*device_memory_type)(void);
 	/* Describes plain device memory, for POINTER. NULL: the vendor has no such call. */
 	void (*describe_plain)(void *structure, uint64_t ptr, int device);
+	/* The name of a kernel, for as long as its code is loaded. NULL: no such call, or nobody knows it. */
+	const char *(*kernel_name)(const void *function);
 	/* Device bytes of the process's graphs, in use or not. NULL: no such figure. */
 	int (*graph_reserved)(int device, uint64_t *bytes);
 

@@ -27,6 +27,15 @@ static const char *error_name(int error)
 	                                                                                 : "unknown error";
 }
 
+/* A handle can be of either kind, and the driver refuses the wrong one (CUDA Driver API, cuLaunchKernel). */
+static const char *kernel_name(const void *function)
+{
+	const char *name = NULL;
+	bool known = (spill_cuda.cuKernelGetName && !spill_cuda.cuKernelGetName(&name, (CUkernel)function)) ||
+	             (spill_cuda.cuFuncGetName && !spill_cuda.cuFuncGetName(&name, (CUfunction)function));
+	return known ? name : NULL;
+}
+
 int spill_cuda_attribute(int device, CUdevice_attribute attribute)
 {
 	int value = 0;
@@ -279,6 +288,7 @@ const struct spill_backend spill_backend_cuda = {
     .error_name = error_name,
     .driver_version = driver_version,
     .device_memory_type = device_memory_type,
+    .kernel_name = kernel_name,
     .graph_reserved = spill_cuda_graph_reserved,
     .devices = &cuda_devices,
     .memory = &spill_cuda_memory,

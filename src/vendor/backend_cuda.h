@@ -6,6 +6,7 @@
 #define SPILL_BACKEND_CUDA_H
 
 #include "abi/cuda.h"
+#include "abi/cuda_work.h"
 #include "backend.h"
 #include "relaxed.h"
 

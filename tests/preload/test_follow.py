@@ -406,6 +406,43 @@ class Overlap(TimedCase):
         self.assertLessEqual(set(re.findall("CUDA_ERROR_[A-Z_]+", done.stdout)), {"CUDA_ERROR_ILLEGAL_ADDRESS"})
 
 
+class Audit(FollowCase):
+    """movable.audit: whether kernels reach memory through their parameters."""
+    usual = FollowCase.usual | {"SPILL_MOVABLE_AUDIT": "yes", "SPILL_SIM_DEVICES": "1"}
+
+    def note(self):
+        """The one that it ends with, and the numbers in it."""
+        texts = [record["text"] for record in self.checked_records() if record.get("code") == "audit"]
+        self.assertEqual(len(texts), 1, texts)
+        return texts[0], [int(number) for number in re.findall("[0-9]+", texts[0])]
+
+    def audited(self, words):
+        self.program(f"{MAKE} {words} check")
+        self.assertEqual([], self.moves("promote"))
+        return self.note()
+
+    def test_a_program_that_keeps_the_promise(self):
+        """Memory on the device and on the host, kernels, copies, structures with addresses."""
+        text, numbers = self.audited("sweep:2 views:0 extra:1 use:3 reread:1:2")
+        self.assertIn("launches used only memory that their parameters name", text)
+        self.assertGreaterEqual(numbers[0], 2 * COUNT)
+        self.assertEqual(numbers[1], 0)
+
+    def test_what_cannot_be_checked_is_counted(self):
+        """Graphs use whatever they like, and find it."""
+        text, numbers = self.audited(f"sweep:1 nodes:0:{COUNT} graph:2 wait use:1")
+        self.assertIn("were not checked", text)
+        self.assertEqual(numbers[1], 2)
+
+    def test_a_broken_promise_is_named(self):
+        self.log.unlink(missing_ok=True)
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *f"{MAKE} sweep:1 array:0:1 wait check".split()], preload=True,
+                                vram="256MiB", **self.usual)
+        self.assertIn("CUDA_ERROR_ILLEGAL_ADDRESS", done.stdout)
+        text, _ = self.note()
+        self.assertTrue(text.startswith("add_all ended with CUDA_ERROR_ILLEGAL_ADDRESS"), text)
+
+
 class Timed(TimedCase):
     """Times are compared within one run."""
 
