@@ -36,6 +36,7 @@
 #include "ordered_pool.h"
 #include "peer.h"
 #include "audit.h"
+#include "blocks.h"
 #include "in_place.h"
 #include "parking.h"
 #include "postmortem.h"
@@ -69,6 +70,7 @@ static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
 
 static const struct spill_fork_lock *const fork_locks[] = {
     [SPILL_RANK_ORDERED_POOL] = &spill_ordered_fork_lock,
+    [SPILL_RANK_BLOCKS] = &spill_blocks_fork_lock,
     [SPILL_RANK_DEFERRED] = &spill_deferred_fork_lock,
     [SPILL_RANK_VENDOR_POOL] = &spill_vendor_pool_fork_lock,
     [SPILL_RANK_SHARED_CHUNKS] = &spill_shared_chunks_fork_lock,

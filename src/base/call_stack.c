@@ -35,7 +35,7 @@ static find_object_fn *find_in_glibc(void)
 	static _Atomic int published;
 	if (!spill_is_published(&published)) {
 		find_object_fn *found;
-		*(void **)&found = spill_loaded_objects_function("_dl_find_object");
+		*(void **)&found = spill_loaded_objects_function("_dl_find_object", NULL);
 		spill_publish(&published, &known, &found, sizeof(found));
 	}
 	return known;

@@ -148,6 +148,7 @@ bool spill_loaded_object_unwind(const void *address, struct spill_unwind_table *
 
 struct function_search {
 	const char *name;
+	const void *own;
 	void *found;
 };
 
@@ -157,12 +158,14 @@ static int match_function(struct dl_phdr_info *info, size_t size, void *data)
 	struct spill_symbol_table table;
 	if (spill_symbol_table_of(info, &table))
 		search->found = spill_symbol_table_find(&table, search->name, STT_FUNC);
+	if (search->found == search->own)
+		search->found = NULL;
 	return search->found != NULL;
 }
 
-void *spill_loaded_objects_function(const char *name)
+void *spill_loaded_objects_function(const char *name, const void *own)
 {
-	struct function_search search = {.name = name};
+	struct function_search search = {.name = name, .own = own};
 	spill_loaded_objects_visit(match_function, &search);
 	return search.found;
 }

@@ -50,8 +50,8 @@ struct spill_unwind_table {
 /* False if no loaded object holds the address, or it has no table. */
 bool spill_loaded_object_unwind(const void *address, struct spill_unwind_table *found);
 
-/* The address of a function that some object of the process defines, in its default version; or NULL. */
-void *spill_loaded_objects_function(const char *name);
+/* The address of a function that some object of the process defines, in its default version, but not at `own`; or NULL. */
+void *spill_loaded_objects_function(const char *name, const void *own);
 
 /*
  * True if the object that holds the address comes before the C library in the order of symbol search

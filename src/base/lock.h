@@ -15,6 +15,7 @@ enum spill_lock_rank {
 	SPILL_RANK_TRIAL,          /* trial.c: trials of placements. It is only tried. */
 	SPILL_RANK_MOVER,          /* mover.c: moves of chunks. */
 	SPILL_RANK_ORDERED_POOL,   /* ordered_pool.c: ranges of segments, in stream order. */
+	SPILL_RANK_BLOCKS,         /* blocks.c: blocks of a framework's allocator. */
 	SPILL_RANK_DEFERRED,       /* deferred.c: frees that wait for the device. */
 	SPILL_RANK_VENDOR_POOL,    /* vendor_pool.c: the vendor's pools. */
 	SPILL_RANK_SHARED_CHUNKS,  /* shared_chunks.c: free blocks of shared chunks. */

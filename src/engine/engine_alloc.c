@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "account.h"
+#include "blocks.h"
 #include "admit.h"
 #include "capture.h"
 #include "demote.h"
@@ -77,6 +78,7 @@ static void enlist_chunks(struct spill_request *request, const struct spill_allo
 		chunked->stays_from = chunked->base.held.device;
 	bool owed = chunked->owed = spill_chunked_away(chunked) > 0;
 	spill_chunked_enlist(chunked);
+	spill_blocks_follow(chunked);
 	spill_gate_want_maintenance();
 	if (owed)
 		spill_promote_wanted();

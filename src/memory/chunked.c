@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "ipc.h"
+#include "blocks.h"
 #include "chunk_map.h"
 #include "minmax.h"
 
@@ -160,6 +161,7 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	struct spill_chunked *chunked = (struct spill_chunked *)placement;
 	const struct spill_backend *backend = placement->backend;
 	spill_chunked_delist(chunked);
+	spill_blocks_end(chunked);
 	spill_ipc_exported_ends(chunked);
 	if (!context_ended || backend->vmm->outlive_contexts)
 		release_memory(chunked);
@@ -189,8 +191,9 @@ uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned ind
 unsigned spill_chunked_live(const struct spill_chunked *chunked, unsigned index,
                             struct spill_span spans[SPILL_SPANS])
 {
-	if (chunked->live)
-		return chunked->live(chunked, index, spans);
+	spill_chunked_live_fn *live = atomic_load_explicit(&chunked->live, memory_order_relaxed);
+	if (live)
+		return live(chunked, index, spans);
 	spans[0] = (struct spill_span){0, chunked->chunks[index].bytes};
 	return 1;
 }

@@ -52,9 +52,10 @@ struct spill_chunked {
 	bool set; /* the program maps it (chunk_set.h). */
 	/* Of a mapped set: the devices to which the program has given access, a bit each. */
 	uint64_t users;
-	/* Of a segment (ordered_pool.h): which parts of a chunk are in use, as spill_chunked_live. */
-	spill_chunked_live_fn *live;
-	void *owner; /* for `live`; freed with the placement. */
+	/* Where it is known which parts of a chunk are in use (ordered_pool.h, blocks.h), as spill_chunked_live. */
+	spill_chunked_live_fn *_Atomic live;
+	void *owner;       /* for `live`; freed with the placement. */
+	bool exact_begins; /* it is known where each buffer in it begins. */
 	/* While an exportable set is made: the vendor's properties of its memory on the device. */
 	const void *properties;
 	uint64_t range;       /* bytes of the reserved range. */

@@ -457,6 +457,7 @@ static void link_segment(struct segment *segment)
 	struct spill_ordered_pool *pool = segment->pool;
 	segment->chunked->owner = segment;
 	segment->chunked->live = live_spans;
+	segment->chunked->exact_begins = true;
 	TAILQ_INSERT_TAIL(&pool->segments, segment, link);
 	segment_count++;
 	count_reserved(pool, segment->chunked->range);

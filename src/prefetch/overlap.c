@@ -204,7 +204,7 @@ static void fix_chunks(struct spill_chunk_list *list, const struct spill_backend
 	bool last_used = false;
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct spill_chunked *chunked = list->chunks[i].data;
-		if (chunked != last || chunked->live)
+		if (chunked != last || chunked->exact_begins)
 			last_used = is_in_use(chunked, list->chunks[i].index);
 		last = chunked;
 		list->chunks[i].fixed |=

@@ -229,7 +229,7 @@ void spill_exchange_note(struct spill_exchange *exchange, struct spill_move *mov
 {
 	struct spill_chunk *chunk = spill_move_chunk(move);
 	exchange->finished++;
-	if (move->chunked->live)
+	if (move->chunked->live && chunk->bytes <= SPILL_PARKING_MOST)
 		exchange->can_be_dead = spill_max(exchange->can_be_dead, chunk->bytes);
 	chunk->displaced = !chunk->displaced;
 	if (!chunk->on_host || !move->handle)

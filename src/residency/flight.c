@@ -68,7 +68,7 @@ bool spill_flight_takes(const struct spill_backend *backend, const struct spill_
 
 struct spill_span spill_flight_reach(const struct spill_chunked *chunked, unsigned index)
 {
-	if (chunked->live)
+	if (chunked->exact_begins)
 		return (struct spill_span){spill_chunked_address(chunked, index),
 		                           chunked->chunks[index].bytes};
 	return (struct spill_span){chunked->base.ptr, chunked->range};

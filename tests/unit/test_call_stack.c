@@ -84,7 +84,7 @@ TEST(tables_without_glibc)
 	const void *addresses[] = {&printf, &spill_call_stack_behind, &_assert_int_equal,
 	                           &cmocka_set_message_output};
 	int (*real)(void *, struct dl_find_object *);
-	*(void **)&real = spill_loaded_objects_function("_dl_find_object");
+	*(void **)&real = spill_loaded_objects_function("_dl_find_object", NULL);
 	assert_non_null(real);
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
 		struct dl_find_object expected;
@@ -97,6 +97,6 @@ TEST(tables_without_glibc)
 	}
 	struct spill_unwind_table none;
 	assert_false(spill_loaded_object_unwind(&none, &none));
-	assert_null(spill_loaded_objects_function("no_such_function_anywhere"));
+	assert_null(spill_loaded_objects_function("no_such_function_anywhere", NULL));
 }
 #endif

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "account.h"
+#include "blocks.h"
 #include "admit.h"
 #include "chunked.h"
 #include "exporting.h"
@@ -117,6 +118,12 @@ void spill_chunked_enlist(struct spill_chunked *enlisted)
 {
 	assert_ptr_equal(enlisted, &chunked);
 	say("enlist", enlisted->owed);
+}
+
+void spill_blocks_follow(struct spill_chunked *chunk)
+{
+	assert_ptr_equal(chunk, &chunked);
+	say("blocks", 0);
 }
 
 struct spill_growth_answer spill_growth_state_served(struct spill_request *request)
@@ -305,15 +312,15 @@ TEST(chunks_move_from_then_on)
 	assert_true(placed((struct spill_request){0}));
 	assert_true(chunked.seq == 33 && chunked.run == 44 && chunked.grows && !chunked.owed);
 	assert_int_equal(chunked.priority, SPILL_PRIORITY_NORMAL);
-	assert_string_equal(what_was_said(), "entry:4096 peers:0 enlist:0 maintenance:0");
+	assert_string_equal(what_was_said(), "entry:4096 peers:0 enlist:0 blocks:0 maintenance:0");
 	chunked.base.held = (struct spill_bytes){.device = 300, .host = 700};
 	assert_true(placed((struct spill_request){.admission.applied = &hot}));
 	assert_true(chunked.owed && chunked.stays_from == UINT64_MAX);
 	assert_int_equal(chunked.priority, SPILL_PRIORITY_HOT);
-	assert_string_equal(what_was_said(), "entry:4096 peers:0 enlist:1 maintenance:0 promote:0");
+	assert_string_equal(what_was_said(), "entry:4096 peers:0 enlist:1 blocks:0 maintenance:0 promote:0");
 	assert_true(placed((struct spill_request){.admission.applied = &capped}));
 	assert_true(!chunked.owed && chunked.stays_from == 300);
-	assert_string_equal(what_was_said(), "entry:4096 peers:0 enlist:0 maintenance:0");
+	assert_string_equal(what_was_said(), "entry:4096 peers:0 enlist:0 blocks:0 maintenance:0");
 }
 
 /* -- in place of the plain call ---------------------------------------------------------------------------------- */

@@ -315,11 +315,11 @@ TEST(who_touches_a_flight)
 	assert_true(is_mapped(of, 0));
 	assert_false(spill_flight_touches(inside, 1));
 	assert_int_equal(spill_gate_flight(), 0);
-	of->live = spill_chunked_live;
+	of->exact_begins = true;
 	struct spill_span reach = spill_flight_reach(of, 5);
 	assert_int_equal(reach.offset, spill_chunked_address(of, 5));
 	assert_int_equal(reach.bytes, CHUNK);
-	of->live = NULL;
+	of->exact_begins = false;
 	spill_mover_unlock();
 	check_content(of);
 	end(of);

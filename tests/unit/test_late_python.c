@@ -19,7 +19,7 @@ TEST(an_interpreter_that_was_loaded_later_is_not_called)
 	snprintf(path, sizeof(path), "%s/late_python.so", folder);
 	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	assert_non_null(library);
-	assert_non_null(spill_loaded_objects_function("PyGILState_GetThisThreadState"));
+	assert_non_null(spill_loaded_objects_function("PyGILState_GetThisThreadState", NULL));
 	assert_false(spill_python_function(text, sizeof(text)));
 	dlclose(library);
 	assert_false(spill_python_function(text, sizeof(text)));

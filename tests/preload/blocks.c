@@ -1,0 +1,134 @@
+/*
+ * A caching allocator like PyTorch's native one, and a program like a training: each step takes blocks of its segments one after the
+ * other and fills them, and then checks them in reverse order and gives them back. A few blocks are kept for all steps.
+ *
+ *	blocks KERNELS SEGMENTS STEPS [capture]
+ *
+ * It tells libc10.so of each block (c10.c). With `capture` it captures something before the first step. Prints what happened;
+ * exit status 1: data was wrong.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_api.h"
+
+#define MIB (1ull << 20)
+#define BLOCK (2 * MIB)
+#define BLOCKS 256
+#define KEPT 4
+#define WORDS (BLOCK / 8)
+
+struct device {
+	int8_t type, index;
+};
+
+extern void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t bytes, size_t allocated,
+                                                                  size_t reserved, struct device device);
+extern uint64_t c10_reports(void);
+
+static CUdeviceptr blocks[BLOCKS];
+static uint64_t *mismatches;
+static CUfunction fill, verify;
+static uint64_t told;
+
+static void must(CUresult result, const char *what)
+{
+	if (!result)
+		return;
+	printf("%s %d\n", what, (int)result);
+	exit(64);
+}
+
+static void tell(CUdeviceptr block, bool taken, int8_t type)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+	    (void *)block, taken ? (int64_t)BLOCK : -(int64_t)BLOCK, 7, 8, (struct device){type, 3});
+	told++;
+}
+
+static void fill_block(unsigned block, uint64_t seed)
+{
+	uint64_t words = WORDS;
+	void *parameters[] = {&blocks[block], &words, &seed};
+
+	must(cuLaunchKernel(fill, 4, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL), "fill");
+}
+
+static void check_block(unsigned block, uint64_t seed)
+{
+	uint64_t words = WORDS, out = (uint64_t)(uintptr_t)mismatches;
+	void *parameters[] = {&blocks[block], &words, &seed, &out};
+
+	must(cuLaunchKernel(verify, 4, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL), "verify");
+}
+
+static void step(unsigned number, unsigned count)
+{
+	for (unsigned i = KEPT; i < count; i++) {
+		tell(blocks[i], true, 1);
+		fill_block(i, number * 1000 + i);
+		check_block(i % KEPT, i % KEPT);
+	}
+	for (unsigned i = count; i-- > KEPT;) {
+		check_block(i, number * 1000 + i);
+		tell(blocks[i], false, 1);
+	}
+	must(cuCtxSynchronize(), "synchronize");
+}
+
+static void begin(const char *kernels)
+{
+	CUcontext context;
+	CUmodule module;
+	void *memory;
+
+	must(cuInit(0), "init");
+	must(cuDevicePrimaryCtxRetain(&context, 0), "retain");
+	must(cuCtxSetCurrent(context), "current");
+	must(cuModuleLoad(&module, kernels), "load");
+	must(cuModuleGetFunction(&fill, module, "fill"), "function");
+	must(cuModuleGetFunction(&verify, module, "verify"), "function");
+	must(cuMemHostAlloc(&memory, 4096, CU_MEMHOSTALLOC_DEVICEMAP), "pinned");
+	mismatches = memory;
+	*mismatches = 0;
+}
+
+/* While it is captured, a block is taken and given back: the memory of a graph. */
+static void capture(CUdeviceptr block)
+{
+	CUstream stream;
+	CUgraph graph;
+
+	must(cuStreamCreate(&stream, 1), "stream");
+	must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "capture");
+	tell(block, true, 1);
+	tell(block, false, 1);
+	must(cuStreamEndCapture(stream, &graph), "end");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned segments = argc > 3 ? (unsigned)atoi(argv[2]) : 0, count = 2 * segments;
+
+	if (!segments || count > BLOCKS)
+		return 64;
+	begin(argv[1]);
+	for (unsigned i = 0; i < segments; i++) {
+		must(cuMemAlloc_v2(&blocks[2 * i], 2 * BLOCK), "segment");
+		blocks[2 * i + 1] = blocks[2 * i] + BLOCK;
+	}
+	for (unsigned i = 0; i < KEPT; i++) {
+		tell(blocks[i], true, 1);
+		fill_block(i, i);
+	}
+	tell(0x1000, true, 0); /* memory of the host */
+	if (argc > 4)
+		capture(blocks[count - 1]);
+	for (int i = 0; i < atoi(argv[3]); i++)
+		step((unsigned)i + 1, count);
+	printf("told %llu, arrived %llu\n", (unsigned long long)told, (unsigned long long)c10_reports());
+	printf("mismatches %llu\n", (unsigned long long)*mismatches);
+	return *mismatches != 0;
+}

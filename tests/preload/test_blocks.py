@@ -1,0 +1,45 @@
+"""Which blocks a framework's allocator has handed out is known from what it tells a profiler: dead memory moves without a copy."""
+import unittest
+
+from harness import KERNELS, PROGRAMS, Case
+
+
+class Blocks(Case):
+    usual = {"SPILL_DEVICE_LIMIT": "50MiB", "SPILL_DEVICE_RESERVE": "0", "SPILL_MOVABLE_CHUNK": "2MiB", "SPILL_MOVABLE_ENABLE": "on",
+             "SPILL_OOM_CHAIN": "trim,demote,split,host", "SPILL_OOM_HONEST_FIRST": "off", "SPILL_MOVABLE_WAIT": "10s",
+             "SPILL_MOVABLE_FOLLOW": "on", "SPILL_SIM_DEVICES": "1"}
+    SEGMENTS, STEPS = 20, 4  # of 4 MiB
+
+    def program(self, *words, **variables):
+        self.log.unlink(missing_ok=True)
+        done = self.run_program([str(PROGRAMS / "blocks"), KERNELS, str(self.SEGMENTS), str(self.STEPS), *words], preload=True, vram="256MiB",
+                                **{**self.usual, **variables})
+        self.all_right(done)
+        told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+        self.assertEqual(told["mismatches"], "0")
+        self.assertRegex(told["told"], r"^([0-9]+), arrived \1$")
+        return self.checked_records()
+
+    def copied(self, records):
+        return sum(record["bytes"] for record in records if record["kind"] == "move" and record["reason"] == "use")
+
+    def test_data_is_right_whatever_moves(self):
+        for follow in ("on", "auto", "overlap", "off"):
+            with self.subTest(follow):
+                self.program(SPILL_MOVABLE_FOLLOW=follow)
+
+    def test_memory_moves(self):
+        self.assertGreater(self.copied(self.program()), 0)
+
+    def test_memory_of_graphs_is_in_use(self):
+        self.program("capture")
+
+    def test_off(self):
+        """Nobody follows blocks, and PyTorch's own function is called all the same."""
+        done = self.run_program([str(PROGRAMS / "blocks"), KERNELS, "4", "1"], preload=True, vram="256MiB", SPILL="0")
+        self.all_right(done)
+        self.assertRegex(done.stdout, r"told ([0-9]+), arrived \1\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
