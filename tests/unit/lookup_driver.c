@@ -7,6 +7,8 @@
 	}
 
 FUNCTION(cuMemAlloc_v2)
+FUNCTION(cuMemBatchDecompressAsync)
+FUNCTION(cuLaunchOfAnother)
 FUNCTION(cuTomorrow)
 FUNCTION(hipMalloc)
 FUNCTION(nvmlDeviceGetMemoryInfo)

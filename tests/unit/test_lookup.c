@@ -20,6 +20,7 @@
 #include "note.h"
 #include "process.h"
 #include "real.h"
+#include "runtime.h"
 #include "scratch.h"
 
 static char exported[SPILL_HOOKS], answered[SPILL_HOOKS]; /* their addresses are functions */
@@ -111,6 +112,24 @@ void spill_note_flush(void)
 {
 }
 
+/* -- in place of runtime.c ---------------------------------------------------------------------------------- */
+
+static bool is_off;
+
+bool spill_runtime_ready(const struct spill_shim *shim)
+{
+	return !is_off;
+}
+
+bool spill_runtime_started(void)
+{
+	return false; /* the end of this program writes nothing */
+}
+
+void spill_runtime_exit(const char *how)
+{
+}
+
 static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
 const struct spill_fork_lock spill_note_fork_lock = {&note_lock, NULL};
 
@@ -123,6 +142,8 @@ static int setup(void **state)
 	has_newer = has_older = true;
 	newer_calls = older_calls = notes = 0;
 	in_driver = in_resolver = remembered = NULL;
+	is_off = false;
+	spill_movable_reset();
 	return 0;
 }
 
@@ -283,6 +304,48 @@ TEST(own_look_ups_stop_nothing)
 	assert_null(found(library(), "cuLaunchTomorrow"));
 	assert_false(spill_movable_never(0));
 	assert_int_equal(notes, 0);
+}
+
+/* The program's own look-ups: whether anything may move from then on. */
+static bool moves_after_answer(const char *base, void *answer)
+{
+	struct spill_request request = {.domain = SPILL_CUDA_DRIVER,
+	                                .hook = SPILL_HOOK_cuGetProcAddress_v2,
+	                                .name = base,
+	                                .out = &answer};
+	spill_movable_reset();
+	spill_lookup_substitute(&request);
+	return !spill_movable_never(0);
+}
+
+static bool moves_after_symbol(const char *name)
+{
+	spill_movable_reset();
+	spill_dlsym_find(library(), name, &has_newer);
+	return !spill_movable_never(0);
+}
+
+TEST(work_that_is_not_known_stops_all_moves)
+{
+	static char unknown;
+	assert_false(moves_after_answer("cuLaunchTomorrow", &unknown));
+	assert_true(moves_after_answer("cuTomorrow", &unknown));
+	/* Nobody has the first, and the second is of another library than the driver. */
+	assert_true(moves_after_symbol("cuLaunchTomorrow"));
+	assert_true(moves_after_symbol("cuLaunchOfAnother"));
+	is_off = true;
+	assert_true(moves_after_answer("cuLaunchTomorrow", &unknown));
+}
+
+/* Who looks it up may call it without libspill's seeing that. */
+TEST(known_work_that_needs_plain_memory_stops_all_moves)
+{
+	in_driver = dlsym(library(), "cuMemBatchDecompressAsync");
+	assert_false(moves_after_symbol("cuMemBatchDecompressAsync"));
+	assert_false(moves_after_answer("cuMemBatchDecompressAsync", in_driver));
+	in_driver = dlsym(library(), "cuMemAlloc_v2");
+	assert_true(moves_after_symbol("cuMemAlloc_v2"));
+	assert_true(moves_after_answer("cuMemAlloc", in_driver));
 }
 
 /* NULL: dlsym itself is to answer. */
