@@ -516,6 +516,19 @@ TEST(pieces_count_again_when_the_program_has_freed_as_much)
 	assert_int_equal(counts(&pool, 18 * MIB, 68 * MIB), 68 * MIB);
 }
 
+/* What the program frees is counted from the least that the pool had. */
+TEST(pieces_that_were_used_and_freed)
+{
+	static const char pool;
+	spill_reserve_begin(0);
+	free_bytes[0] = 40 * MIB;
+	assert_true(spill_reserve_fell(&vendor, 0, &(struct spill_pool_request){&pool, 18 * MIB, 100 * MIB}));
+	assert_int_equal(counts(&pool, 18 * MIB, 68 * MIB), 0);
+	fake_clock.ns += SPILL_RESERVE_CLOSED_MS * MS;
+	assert_int_equal(counts(&pool, 18 * MIB, 85 * MIB), 0);
+	assert_int_equal(counts(&pool, 18 * MIB, 86 * MIB), 86 * MIB);
+}
+
 /* What the pool of 100 MiB took from the reserve, by figures of the pool a moment later. */
 static bool is_in_pool(const void *pool, uint64_t reserved)
 {
