@@ -275,10 +275,11 @@ static size_t write_oom_line(struct spill_record_oom *record, char line[LINE])
 {
 	const unsigned holders = record->holders, callers = record->callers;
 	size_t length = spill_record_oom(record, line, LINE);
-	for (; !length && record->holders; record->holders--)
+	while (!length && (record->holders || record->callers)) {
+		unsigned *left = record->holders ? &record->holders : &record->callers;
+		--*left;
 		length = spill_record_oom(record, line, LINE);
-	for (; !length && record->callers; record->callers--)
-		length = spill_record_oom(record, line, LINE);
+	}
 	record->holders = holders;
 	record->callers = callers;
 	return length;
