@@ -171,6 +171,54 @@ TEST(a_full_device_is_looked_at_now_and_then)
 	assert_about(maintain_until(came + 10 * LOOK), came + MS + LOOK);
 }
 
+/* The program frees memory after a look in vain. */
+TEST(a_free_makes_the_next_look_come_sooner)
+{
+	uint64_t demoted = fake_clock.ns;
+	maintain_until(demoted + QUIET + MS);
+	fake_vendor.device_free = AWAY * CHUNK;
+	uint64_t freed = fake_clock.ns;
+	spill_promote_later();
+	assert_about(maintain_until(freed + 10 * LOOK), freed + QUIET);
+	assert_int_equal(spill_chunked_away(chunked), 0);
+}
+
+/* But a look that is near stays where it is, however often something is freed. */
+TEST(frees_put_no_look_off)
+{
+	uint64_t demoted = fake_clock.ns;
+	fake_vendor.device_free = AWAY * CHUNK;
+	for (unsigned i = 1; i < 4; i++) {
+		maintain_until(demoted + i * QUIET / 4);
+		spill_promote_later();
+	}
+	assert_about(maintain_until(demoted + 10 * LOOK), demoted + QUIET);
+}
+
+/* Device memory for a chunk that cannot be moved after all goes back. */
+TEST(without_memory_for_a_move_the_device_keeps_its_own)
+{
+	fake_vendor.device_free = AWAY * CHUNK;
+	fake_libc_fail(FAKE_realloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	maintain_until(fake_clock.ns + LOOK);
+	assert_true(fake_libc[FAKE_realloc].calls > 0);
+	fake_libc_reset();
+	USE_FAKE_OBJECTS({0, SIZE_MAX, ""});
+	assert_int_equal(fake_vendor.device_free, AWAY * CHUNK);
+	assert_int_equal(spill_chunked_away(chunked), AWAY * CHUNK);
+}
+
+/* A newcomer on the host is looked after although nothing else is away. */
+TEST(a_newcomer_alone)
+{
+	fake_vendor.device_free = AWAY * CHUNK;
+	maintain_until(fake_clock.ns + LOOK);
+	fake_clock.ns += LOOK;
+	assert_false(spill_promote_maintain());
+	spill_promote_wanted();
+	assert_true(spill_promote_maintain());
+}
+
 TEST(a_success_is_followed_by_a_look)
 {
 	fake_vendor.device_free = CHUNK;
