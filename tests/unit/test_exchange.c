@@ -941,6 +941,24 @@ TEST(whatever_fails_nothing_is_lost)
 	}
 }
 
+/* Its handle stays as it was, and nothing is charged. */
+TEST(device_memory_beyond_the_limit_is_refused)
+{
+	uint64_t handle = 77;
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
+	assert_false(spill_device_chunk_get(&fake_vendor_backend, 0, CHUNK + 1, &handle));
+	fake_vendor_fail(1, 2);
+	assert_false(spill_device_chunk_get(&fake_vendor_backend, 0, CHUNK, &handle));
+	fake_vendor_fail(0, 0);
+	assert_int_equal(handle, 77);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_true(spill_device_chunk_get(&fake_vendor_backend, 0, CHUNK, &handle));
+	assert_int_equal(spill_account_device_held(0), CHUNK);
+	spill_device_chunk_put(&fake_vendor_backend, 0, CHUNK, handle, 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(fake_vendor.handles, 0);
+}
+
 int main(void)
 {
 	return run_unit_tests(begin, remove_folder);

@@ -22,6 +22,7 @@
 #include "fake_vendor.h"
 #include "minmax.h"
 #include "ordered_pool.h"
+#include "stream_frees.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define DEVICE (1024 * MIB)
@@ -272,6 +273,11 @@ TEST(given_up_behind_its_stream)
 
 TEST(in_a_capture_nobody_asks_the_vendor)
 {
+	static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+	struct spill_stream_frees none = {0};
+	set_capturing(true);
+	assert_false(spill_stream_frees_look(&none, &fake_vendor_backend, &own));
+	set_capturing(false);
 	uint64_t ptr = freed_segment(&first);
 	set_capturing(true);
 	assert_null(take(SEGMENT, &second));
