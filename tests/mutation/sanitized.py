@@ -1,10 +1,18 @@
 """Unit tests and those of the command in a build with ASan and UBSan, as in scripts/check asan: for changes that no other test notices,
 which read or write past an end, or lose memory."""
+import pathlib
+import sys
+
 import runner
 from tree import run, suite
 
 OPTIONS = {"ASAN_OPTIONS": "use_sigaltstack=0:detect_stack_use_after_return=1", "UBSAN_OPTIONS": "halt_on_error=1"}
 LEFT_OUT = ("cli run",)  # an instrumented library cannot be preloaded into a plain program
+
+
+def names_of(targets, build):
+    """The files of each target, as ninja knows them."""
+    return {target["id"]: [str(pathlib.Path(name).relative_to(build)) for name in target["filename"]] for target in targets}
 
 
 class Sanitized:
@@ -17,11 +25,14 @@ class Sanitized:
         self.tree.set_up(self.build, {}, "-Db_sanitize=address,undefined", "-Db_lundef=false")
         self.tests = {test["name"]: test | {"env": test["env"] | OPTIONS} for test in self.tree.introspect(self.build, "--tests")
                       if suite(test) in ("unit", "cli") and test["name"] not in LEFT_OUT}
-        self.outputs = {target["id"]: target["filename"] for target in self.tree.introspect(self.build, "--targets")}
+        self.outputs = names_of(self.tree.introspect(self.build, "--targets"), self.build)
 
     def makes(self, tests):
         names = sorted({name for test in tests for one in test["depends"] for name in self.outputs[one]})
-        return not names or run(["ninja", "-C", self.build, *names]).returncode == 0
+        done = run(["ninja", "-C", self.build, *names]) if names else None
+        if done and "unknown target" in done.stdout:
+            sys.exit(done.stdout)  # no test would ever run
+        return not done or done.returncode == 0
 
     def first_to_fail(self, names, limits, restore):
         """The name of the first of these tests that fails with the change, and passes behind restore(). None: there is none."""
