@@ -49,7 +49,7 @@ static struct {
 	void (*maintain)(void);
 	_Atomic uint64_t flight, unclear; /* as the functions of these names */
 	uint64_t flights;                 /* so far; the mover's lock guards it */
-	void (*land)(void);
+	void (*_Atomic land)(void);
 } gate = {.once = PTHREAD_ONCE_INIT};
 
 /* Called by number, because libc's ways to sleep are cancellation points. */
@@ -186,7 +186,8 @@ static void land_if_any(void)
 	if (!spill_gate_flight())
 		return;
 	int error = errno, cancel = spill_ours_begin();
-	gate.land();
+	void (*land)(void) = atomic_load(&gate.land);
+	land();
 	spill_ours_end(cancel);
 	errno = error;
 }
@@ -195,7 +196,7 @@ void spill_gate_use_flights(void (*land)(void))
 {
 	if (atomic_load_explicit(&spill_gate_state, memory_order_relaxed) & SPILL_GATE_FLIGHTS)
 		return;
-	gate.land = land;
+	atomic_store(&gate.land, land); /* two threads may come here at once */
 	spill_mover_use_landing(land_if_any);
 	atomic_fetch_or(&spill_gate_state, SPILL_GATE_FLIGHTS);
 }
