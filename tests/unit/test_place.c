@@ -4,6 +4,7 @@
 #define SETUP setup
 #include "unit.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -230,6 +231,21 @@ TEST(a_chunk_of_an_ended_context_serves_nobody)
 	assert_int_equal(spill_account_host_held(), SPILL_SHARED_CHUNKS_CHUNK);
 	spill_shared_chunks_trim(&fake_vendor_backend, 0, &policy);
 	assert_int_equal(spill_account_host_held(), 0);
+}
+
+/* Two for a block, two for a chunk: each fails once, and then nothing is kept (under ASan, not even on the heap). */
+TEST(a_small_request_without_memory_is_refused)
+{
+	for (unsigned nth = 1; nth <= 4; nth++) {
+		const char *error = NULL;
+		struct spill_place_request wanted = want(4096, 0);
+		fake_libc_fail(FAKE_calloc, nth, 1, ENOMEM);
+		assert_null(spill_place_make(&spill_place_host, &wanted, &error));
+		assert_int_equal(fake_libc[FAKE_calloc].calls, nth + nth % 2); /* they are made in pairs */
+		fake_libc_fail(FAKE_calloc, 1, 0, 0);
+		assert_string_equal(error, "no memory for bookkeeping");
+		nothing_is_held();
+	}
 }
 
 TEST(managed_is_prefetched_only_below_and_only_if_it_fits)
