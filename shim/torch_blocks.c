@@ -29,6 +29,9 @@ struct device {
 
 typedef void report_fn(void *ptr, int64_t bytes, size_t allocated, size_t reserved, struct device device);
 EXPORTED report_fn _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE;
+/* The same address, also where another preload stands before this one. */
+extern report_fn own_report
+    __attribute__((alias("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"), visibility("hidden")));
 
 /* PyTorch is never unloaded. */
 static report_fn *real_report(void)
@@ -36,8 +39,7 @@ static report_fn *real_report(void)
 	static _Atomic(void *) known;
 	void *found = atomic_load_explicit(&known, memory_order_relaxed);
 	if (!found) {
-		found = spill_loaded_objects_function(
-		    SYMBOL, (const void *)_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE);
+		found = spill_loaded_objects_function(SYMBOL, (const void *)own_report);
 		atomic_store_explicit(&known, found, memory_order_relaxed);
 	}
 	return (report_fn *)found;

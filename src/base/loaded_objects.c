@@ -148,7 +148,7 @@ bool spill_loaded_object_unwind(const void *address, struct spill_unwind_table *
 
 struct function_search {
 	const char *name;
-	const void *own;
+	const void *own; /* found only behind this one; NULL: anywhere */
 	void *found;
 };
 
@@ -156,10 +156,13 @@ static int match_function(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct function_search *search = data;
 	struct spill_symbol_table table;
-	if (spill_symbol_table_of(info, &table))
-		search->found = spill_symbol_table_find(&table, search->name, STT_FUNC);
-	if (search->found == search->own)
-		search->found = NULL;
+	void *found = spill_symbol_table_of(info, &table)
+	                  ? spill_symbol_table_find(&table, search->name, STT_FUNC)
+	                  : NULL;
+	if (!search->own)
+		search->found = found;
+	else if (found == search->own)
+		search->own = NULL;
 	return search->found != NULL;
 }
 

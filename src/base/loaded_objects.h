@@ -50,7 +50,10 @@ struct spill_unwind_table {
 /* False if no loaded object holds the address, or it has no table. */
 bool spill_loaded_object_unwind(const void *address, struct spill_unwind_table *found);
 
-/* The address of a function that some object of the process defines, in its default version, but not at `own`; or NULL. */
+/*
+ * The address of a function that some object of the process defines, in its default version; or NULL. With `own`, a definition of the
+ * caller's, only of objects behind that one in the order of symbol search: those before it call it in turn.
+ */
 void *spill_loaded_objects_function(const char *name, const void *own);
 
 /*

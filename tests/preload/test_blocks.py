@@ -1,7 +1,10 @@
 """Which blocks a framework's allocator has handed out is known from what it tells a profiler: dead memory moves without a copy."""
 import unittest
 
-from harness import KERNELS, PROGRAMS, Case
+from harness import KERNELS, LIBRARY, PROGRAMS, Case
+
+
+WRAPPER = PROGRAMS / "c10_wrapper.so"
 
 
 class Blocks(Case):
@@ -18,6 +21,7 @@ class Blocks(Case):
         told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
         self.assertEqual(told["mismatches"], "0")
         self.assertRegex(told["told"], r"^([0-9]+), arrived \1$")
+        self.assertEqual(told.get("wrapped", ""), told["told"].split(",")[0] if str(WRAPPER) in variables.get("LD_PRELOAD", "") else "")
         return self.checked_records()
 
     def copied(self, records):
@@ -33,6 +37,11 @@ class Blocks(Case):
 
     def test_memory_of_graphs_is_in_use(self):
         self.program("capture")
+
+    def test_another_preload_stands_there_too(self):
+        for order in ([LIBRARY, WRAPPER], [WRAPPER, LIBRARY]):
+            with self.subTest(order):
+                self.program(LD_PRELOAD=":".join(map(str, order)))
 
     def test_off(self):
         """Nobody follows blocks, and PyTorch's own function is called all the same."""

@@ -216,6 +216,17 @@ static void fork_in_another_thread(void)
 	pthread_join(thread, NULL);
 }
 
+/* One before the caller's would call it in turn (test_blocks.py, with two preloads in either order). */
+TEST(a_definition_behind_another_one)
+{
+	fake_libc_reset();
+	void *own = spill_loaded_objects_function("malloc", NULL);
+	assert_non_null(own);
+	assert_null(spill_loaded_objects_function("malloc", own));
+	assert_null(spill_loaded_objects_function("free", own)); /* another function's */
+	assert_null(spill_loaded_objects_function("no_such_function_anywhere", NULL));
+}
+
 TEST(a_fork_takes_the_lock)
 {
 	within = NULL;
