@@ -22,8 +22,7 @@ struct spill_chunk {
 	bool displaced; /* movable.follow put it on this side (restore.c). */
 	bool unmapped;  /* it has no mapping: lost, because the vendor refused it (move.c), or in flight. */
 	bool away;      /* on the host, and left without a mapping by a flight (residency/flight.h). */
-	bool
-	    wrong_memory; /* unmapped, and other memory is there: the vendor did not unmap it, or it is parked. */
+	bool wrong_memory;   /* unmapped, with other memory there: not unmapped by the vendor, or parked. */
 	_Atomic bool parked; /* dead, and without a mapping of its own (residency/parking.h). */
 };
 

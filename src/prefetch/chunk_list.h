@@ -9,6 +9,7 @@
 #include "exchange.h"
 #include "exchange_choice.h"
 #include "launch_access.h"
+#include "promote.h"
 
 struct spill_chunk_list {
 	struct spill_exchange_chunk *chunks; /* oldest allocation first; .data: the struct spill_chunked */
@@ -22,6 +23,21 @@ struct spill_chunk_list {
 bool spill_chunk_list_make(struct spill_chunk_list *list, int device,
                            const struct spill_launch_access *access);
 void spill_chunk_list_free(struct spill_chunk_list *list);
+
+/* Asks for a choice among them. The caller says how much may come, and why. */
+static inline struct spill_exchange_choice spill_chunk_list_choice(const struct spill_chunk_list *list,
+                                                                   const struct spill_backend *backend,
+                                                                   int device)
+{
+	return (struct spill_exchange_choice){
+	    .chunks = list->chunks,
+	    .count = list->count,
+	    .index = list->index,
+	    .ranks = list->ranks,
+	    .room = spill_promote_room(backend, device) + spill_exchange_kept(),
+	    .horizon = list->resident / 2,
+	};
+}
 
 /*
  * Adds the chosen chunks to an exchange. A chunk without host memory does not leave, so fewer come. False: none was

@@ -15,7 +15,6 @@
 #include "movable.h"
 #include "prefetch.h"
 #include "process.h"
-#include "promote.h"
 
 /* Bytes of a flight: as long as a slice of an exchange. */
 #define SLICE (128ull << 20)
@@ -232,17 +231,10 @@ static bool fly(const struct spill_launch_access *access, const struct spill_acc
 		return false;
 	if (spill_chunk_list_make(&list, device, access)) {
 		fix_chunks(&list, backend);
-		struct spill_exchange_choice choice = {
-		    .chunks = list.chunks,
-		    .count = list.count,
-		    .index = list.index,
-		    .ranks = list.ranks,
-		    .room = spill_promote_room(backend, device) + spill_exchange_kept(),
-		    .spare = SPILL_EXCHANGE_KEPT,
-		    .slice = ahead ? SLICE : 0,
-		    .horizon = list.resident / 2,
-		    .ahead = ahead,
-		};
+		struct spill_exchange_choice choice = spill_chunk_list_choice(&list, backend, device);
+		choice.spare = SPILL_EXCHANGE_KEPT;
+		choice.slice = ahead ? SLICE : 0;
+		choice.ahead = ahead;
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		begun = spill_access_model_choose(&choice, advice->site, &cost_ns) &&
 		        spill_chunk_list_add_chosen(&choice, &exchange) &&

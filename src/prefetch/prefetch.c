@@ -227,17 +227,10 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 	const struct spill_backend *backend = chunked->base.backend;
 	int device = chunked->base.device;
 	if (spill_chunk_list_make(&list, device, access)) {
-		struct spill_exchange_choice choice = {
-		    .chunks = list.chunks,
-		    .count = list.count,
-		    .index = list.index,
-		    .ranks = list.ranks,
-		    .room = spill_promote_room(backend, device) + spill_exchange_kept(),
-		    .spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
-		    .slice = spill_min(SLICE, list.on_host / SLICE_SHARE),
-		    .horizon = list.resident / 2,
-		    .always = spill_process_policy()->movable_follow == SPILL_FOLLOW_ON,
-		};
+		struct spill_exchange_choice choice = spill_chunk_list_choice(&list, backend, device);
+		choice.spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE);
+		choice.slice = spill_min(SLICE, list.on_host / SLICE_SHARE);
+		choice.always = spill_process_policy()->movable_follow == SPILL_FOLLOW_ON;
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		came = decide_and_exchange(&choice, &exchange, advice);
 	}

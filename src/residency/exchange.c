@@ -49,6 +49,29 @@ bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *c
 	return false;
 }
 
+/* Takes the first spare of exactly that size out of a list. False: there is none. */
+static bool take_spare(struct spill_spare *spares, unsigned *count, uint64_t bytes, struct spill_spare *taken)
+{
+	for (unsigned i = 0; i < *count; i++)
+		if (spares[i].bytes == bytes) {
+			*taken = spares[i];
+			spares[i] = spares[--*count];
+			return true;
+		}
+	return false;
+}
+
+/* Gives a chunk that comes such a spare. */
+static bool give_spare(struct spill_spare *spares, unsigned *count, struct spill_move *move)
+{
+	struct spill_spare spare;
+	if (!take_spare(spares, count, spill_move_chunk(move)->bytes, &spare))
+		return false;
+	move->handle = spare.handle;
+	move->view = spare.view;
+	return true;
+}
+
 /* -- kept memory ------------------------------------------------------------------------------- */
 
 uint64_t spill_exchange_kept(void)
@@ -102,6 +125,16 @@ static void use_kept(struct spill_exchange *exchange)
 	forget_kept();
 }
 
+/* For one chunk, without an exchange. False: none of its size is kept for the device. */
+static bool use_kept_spare(const struct spill_backend *backend, int device, struct spill_move *move)
+{
+	if (kept_memory.backend != backend || kept_memory.device != device ||
+	    !give_spare(kept_memory.spares, &kept_memory.count, move))
+		return false;
+	atomic_fetch_sub(&kept_memory.bytes, spill_move_chunk(move)->bytes);
+	return true;
+}
+
 /*
  * Memory that one of them has left is the place of all parked chunks from now on. An exchange that keeps nothing
  * makes none: its memory is wanted elsewhere.
@@ -109,16 +142,12 @@ static void use_kept(struct spill_exchange *exchange)
 static void make_parking(struct spill_exchange *exchange)
 {
 	uint64_t bytes = exchange->can_be_dead;
-	if (!bytes || !exchange->keep || !spill_parking_needs(exchange->backend, exchange->device, bytes))
+	struct spill_spare spare;
+	if (!bytes || !exchange->keep || !spill_parking_needs(exchange->backend, exchange->device, bytes) ||
+	    !take_spare(exchange->spares, &exchange->spare_count, bytes, &spare))
 		return;
-	for (unsigned i = 0; i < exchange->spare_count; i++)
-		if (exchange->spares[i].bytes == bytes) {
-			spill_view_end(exchange->backend, exchange->spares[i].view, bytes);
-			spill_parking_take(exchange->backend, exchange->device, exchange->spares[i].handle,
-			                   bytes);
-			exchange->spares[i] = exchange->spares[--exchange->spare_count];
-			return;
-		}
+	spill_view_end(exchange->backend, spare.view, bytes);
+	spill_parking_take(exchange->backend, exchange->device, spare.handle, bytes);
 }
 
 /* Keeps spares for the next exchange, up to exchange->keep with what is left free. */
@@ -162,14 +191,7 @@ static unsigned spares_of(const struct spill_exchange *exchange, uint64_t bytes)
 /* Of exactly that size, with its charge. */
 bool spill_exchange_use_spare(struct spill_exchange *exchange, struct spill_move *move)
 {
-	for (unsigned i = 0; i < exchange->spare_count; i++)
-		if (exchange->spares[i].bytes == spill_move_chunk(move)->bytes) {
-			move->handle = exchange->spares[i].handle;
-			move->view = exchange->spares[i].view;
-			exchange->spares[i] = exchange->spares[--exchange->spare_count];
-			return true;
-		}
-	return false;
+	return give_spare(exchange->spares, &exchange->spare_count, move);
 }
 
 /* Is a chunk of the size of `next` on its way out, ahead of it? */
@@ -447,19 +469,20 @@ void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline
 
 bool spill_exchange_bring_parked(struct spill_chunked *chunked, unsigned index)
 {
-	struct spill_move_reason why = {.reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
-	struct spill_exchange exchange = {
-	    .backend = chunked->base.backend, .device = chunked->base.device, .keep = SPILL_EXCHANGE_KEPT};
+	const struct spill_backend *backend = chunked->base.backend;
+	int device = chunked->base.device;
+	struct spill_move_reason why = {
+	    .kind = SPILL_MOVE_PROMOTE, .reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
 	struct spill_move move = {.chunked = chunked, .index = index};
-	struct spill_move_batch batch = {0};
-	if (!spill_exchange_kept() || !spill_move_batch_add(&batch, &move))
+	struct spill_move_batch batch = {.moves = &move, .count = 1};
+	if (!use_kept_spare(backend, device, &move))
 		return false;
-	if (spill_exchange_open(&exchange) && spill_exchange_use_spare(&exchange, batch.moves) &&
-	    spill_remap_new(exchange.backend, exchange.device, batch.moves)) {
-		spill_move_done(batch.moves);
-		spill_exchange_note(&exchange, batch.moves);
+	if (spill_remap_new(backend, device, &move)) {
+		spill_move_done(&move);
+		spill_move_chunk(&move)->displaced = !spill_move_chunk(&move)->displaced;
 	}
-	why.seen = spill_device_seen(exchange.device);
-	spill_exchange_close(&exchange, &batch, why);
-	return exchange.came;
+	why.seen = spill_device_seen(device);
+	bool came = spill_move_batch_settle(&batch, backend, device).device;
+	spill_move_batch_report(&batch, &why);
+	return came;
 }

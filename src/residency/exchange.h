@@ -23,14 +23,13 @@ struct spill_exchange {
 	unsigned spare_count;
 	struct spill_move *order; /* during the moves: all of them, as they begin and finish. */
 	unsigned order_count, finished;
-	uint64_t room; /* during the moves: free device bytes for the exchange. */
-	uint64_t made; /* during the moves: device bytes that had to be made. */
-	uint64_t
-	    can_be_dead; /* during the moves: bytes of the largest chunk that can be parked (parking.h). */
-	uint64_t keep;   /* device bytes to keep afterwards, or to leave free, if that many are left. */
-	uint64_t came;   /* result: bytes that came. */
-	uint64_t ns;     /* result: time of the moves; 0: none, because the device was busy. */
-	bool fresh;      /* result: host memory was new, so the next exchange is faster. */
+	uint64_t room;        /* during the moves: free device bytes for the exchange. */
+	uint64_t made;        /* during the moves: device bytes that had to be made. */
+	uint64_t can_be_dead; /* during the moves: bytes of the largest chunk that parking.h takes. */
+	uint64_t keep;        /* device bytes to keep afterwards, or to leave free, if that many are left. */
+	uint64_t came;        /* result: bytes that came. */
+	uint64_t ns;          /* result: time of the moves; 0: none, because the device was busy. */
+	bool fresh;           /* result: host memory was new, so the next exchange is faster. */
 };
 
 /*

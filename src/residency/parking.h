@@ -15,7 +15,7 @@
 /* Larger chunks are not parked: the place would take too much of the device. */
 #define SPILL_PARKING_MOST ((uint64_t)16 << 20)
 
-/* Has the device no place yet, that exchanges offer memory for it? pre, of all: the mover is held */
+/* True: the device has no place for chunks of that size yet. pre, of all but the last two: the mover is held */
 bool spill_parking_needs(const struct spill_backend *backend, int device, uint64_t bytes);
 
 /* Takes device memory for the place, with its charge. */

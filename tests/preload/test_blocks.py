@@ -24,7 +24,7 @@ class Blocks(Case):
         self.assertEqual(told.get("wrapped", ""), told["told"].split(",")[0] if str(WRAPPER) in variables.get("LD_PRELOAD", "") else "")
         return self.checked_records()
 
-    def copied(self, records):
+    def moved(self, records):
         return sum(record["bytes"] for record in records if record["kind"] == "move" and record["reason"] == "use")
 
     def test_data_is_right_whatever_moves(self):
@@ -33,7 +33,7 @@ class Blocks(Case):
                 self.program(SPILL_MOVABLE_FOLLOW=follow)
 
     def test_memory_moves(self):
-        self.assertGreater(self.copied(self.program()), 0)
+        self.assertGreater(self.moved(self.program()), 0)
 
     def test_memory_of_graphs_is_in_use(self):
         self.program("capture")

@@ -18,13 +18,14 @@
 #include "registry.h"
 #include "rule.h"
 #include "rules.h"
+#include "movable_wish.h"
 #include "said.h"
 
 enum { DEVICE = 2, PTR = 4096, PITCH = 64 };
 
 static const struct spill_alloc_kind_ops *kind;
 static int context;
-static bool has_current, no_entry, no_placement, captures, wanted, plain;
+static bool has_current, no_entry, no_placement;
 static bool has_chunks;
 static struct spill_allocation added;
 static struct spill_chunked chunked;
@@ -144,22 +145,6 @@ void spill_promote_wanted(void)
 void spill_peer_placed(const struct spill_placement *placement)
 {
 	say("peers", 0);
-}
-
-bool spill_engine_in_capture(const struct spill_request *request)
-{
-	return captures;
-}
-
-bool spill_movable_wanted(const struct spill_backend *vendor, int device, uint64_t bytes,
-                          enum spill_switch chunks)
-{
-	return wanted;
-}
-
-bool spill_exporting_stays_plain(const struct spill_request *request)
-{
-	return plain;
 }
 
 struct spill_place_request spill_admit_place_request(const struct spill_request *request,

@@ -17,6 +17,7 @@
 #include "process.h"
 #include "registry.h"
 #include "reserve_keeper.h"
+#include "movable_wish.h"
 #include "said.h"
 #include "vmm.h"
 
@@ -32,7 +33,7 @@ static struct spill_vmm_memory *before; /* that the value of a new handle meant,
 static struct spill_allocation entry;
 static enum spill_reason reason_of_entry;
 static int context, described;
-static bool no_table, no_entry, is_set, kept_reserve, keeps, plain, captures, wanted, no_granule;
+static bool no_table, no_entry, is_set, kept_reserve, keeps, no_granule;
 static uint64_t unit, limit, out;
 static const char *make_error;
 static struct spill_place_request asked; /* of a place */
@@ -169,22 +170,6 @@ struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
 bool spill_exporting_keeps(const struct spill_request *request)
 {
 	return keeps;
-}
-
-bool spill_exporting_stays_plain(const struct spill_request *request)
-{
-	return plain;
-}
-
-bool spill_movable_wanted(const struct spill_backend *vendor, int device, uint64_t bytes,
-                          enum spill_switch chunks)
-{
-	return wanted;
-}
-
-bool spill_engine_in_capture(const struct spill_request *request)
-{
-	return captures;
 }
 
 struct spill_place_request spill_admit_place_request(const struct spill_request *request,

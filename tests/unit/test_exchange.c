@@ -8,22 +8,15 @@
 
 #include <errno.h>
 
-#include "account.h"
+#include "exchanges.h"
 #include "captures.h"
-#include "contexts.h"
-#include "copier.h"
 #include "ended.h"
-#include "copier.h"
-#include "exchange.h"
 #include "fake_libc.h"
-#include "fake_vendor.h"
-#include "fake_clock.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "ledger.h"
 #include "chunked.h"
 #include "movable_allocation.h"
-#include "process.h"
 
 #define MS 1000000ull
 #define CHUNK (4 * FAKE_SMALL_UNIT)
@@ -49,17 +42,7 @@ static int teardown(void **state)
 
 static int setup(void **state)
 {
-	spill_policy_default(&policy);
-	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
-	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	fake_clock_use(0);
-	spill_process_use_policy(&policy);
-	fake_vendor_reset_mover(CHUNKS * CHUNK);
-	spill_account_reset();
-	spill_copier_reset();
-	spill_exchange_reset();
-	spill_contexts_made(&fake_vendor_backend, 0, &context);
+	begin_exchanges(&policy, &context, CHUNK, CHUNKS * CHUNK, 0);
 	return 0;
 }
 

@@ -9,14 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "account.h"
+#include "exchanges.h"
 #include "captures.h"
 #include "chunk_map.h"
 #include "chunked.h"
-#include "contexts.h"
-#include "copier.h"
-#include "fake_clock.h"
-#include "fake_vendor.h"
 #include "flight.h"
 #include "gate.h"
 #include "host_chunks.h"
@@ -25,7 +21,6 @@
 #include "note.h"
 #include "peer.h"
 #include "parking.h"
-#include "process.h"
 #include "remap.h"
 
 #define MS 1000000ull
@@ -59,19 +54,9 @@ static int teardown(void **state)
 
 static int setup(void **state)
 {
-	spill_policy_default(&policy);
-	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
-	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	fake_clock_use(1000 * MS);
-	spill_process_use_policy(&policy);
-	fake_vendor_reset_mover(CHUNKS * CHUNK);
-	spill_account_reset();
-	spill_copier_reset();
-	spill_exchange_reset();
+	begin_exchanges(&policy, &context, CHUNK, CHUNKS * CHUNK, 1000 * MS);
 	spill_flight_reset();
 	spill_gate_use_flights(end_flight);
-	spill_contexts_made(&fake_vendor_backend, 0, &context);
 	notes = 0;
 	return 0;
 }

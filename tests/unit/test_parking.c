@@ -8,19 +8,13 @@
 
 #include <string.h>
 
-#include "account.h"
-#include "contexts.h"
-#include "copier.h"
-#include "exchange.h"
-#include "fake_clock.h"
-#include "fake_vendor.h"
+#include "exchanges.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "move.h"
 #include "movable_allocation.h"
 #include "parking.h"
 #include "peer.h"
-#include "process.h"
 #include "unpark.h"
 
 #define MS 1000000ull
@@ -60,18 +54,8 @@ static int teardown(void **state)
 
 static int setup(void **state)
 {
-	spill_policy_default(&policy);
-	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
-	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	fake_clock_use(0);
-	spill_process_use_policy(&policy);
-	fake_vendor_reset_mover((CHUNKS + 2) * CHUNK);
-	spill_account_reset();
-	spill_copier_reset();
-	spill_exchange_reset();
+	begin_exchanges(&policy, &context, CHUNK, (CHUNKS + 2) * CHUNK, 0);
 	spill_parking_reset();
-	spill_contexts_made(&fake_vendor_backend, 0, &context);
 	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_vendor_backend,
 	                                                     .owner = {0, &context},
 	                                                     .user = {PEER, &other_context},
@@ -299,6 +283,13 @@ TEST(kept_memory_that_does_not_fit_stays)
 	spill_mover_unlock();
 	of->chunks[1].bytes += FAKE_SMALL_UNIT;
 	assert_true(at_the_place(of, 1));
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	/* Nor that of another device. */
+	of->base.device = 1;
+	spill_mover_lock();
+	assert_false(spill_exchange_bring_parked(of, 1));
+	spill_mover_unlock();
+	of->base.device = 0;
 	assert_int_equal(spill_exchange_kept(), CHUNK);
 	end(of);
 }
