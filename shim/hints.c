@@ -159,6 +159,20 @@ static uint64_t extent_end(uint64_t address, struct spill_chunk_map_entry granul
 	return end;
 }
 
+/*
+ * True: a launch's pointer counts as the begin of a buffer, as long as none is known there. A buffer of an allocator
+ * that is known is a tensor, and a pointer into it belongs to a part of it, which other launches use as a whole. Only of
+ * a large one each part counts. Where memory moves beside kernels, none does: a launch must name all that it can reach.
+ */
+static bool is_begin(uint64_t address, const struct spill_chunk_map_entry *granule, uint64_t end)
+{
+	if (granule->exact && (end - address < WHOLE_BYTES || spill_overlap_wanted() || spill_audit_wanted()))
+		return false;
+	/* A second begin in the first granule is recorded each time. */
+	return !granule->begun ||
+	       (address >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule->key && address % SPILL_CHUNK_MAP_UNIT);
+}
+
 /* Adds chunks up to `end`; `granule` becomes the last. False: the list is full. */
 static bool add_until(struct scan *scan, struct spill_chunk_map_entry *granule, uint64_t end)
 {
@@ -179,15 +193,13 @@ static void add_extent(void *closure, uint64_t word)
 	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
-	/* Mostly the begin is known. A second begin in the first granule is recorded each time. */
-	if (!granule.begun ||
-	    (word >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule.key && word % SPILL_CHUNK_MAP_UNIT))
+	uint64_t begin = word & ~(SPILL_CHUNK_MAP_UNIT - 1);
+	uint64_t seen = granule.more ? extent_end(word, granule) : chunk_end(&granule);
+	if (is_begin(word, &granule, seen))
 		spill_chunk_map_begins(word);
 	struct spill_access_range *range = note_buffer(scan, word, chunk_end(&granule));
 	if (!add_chunk(scan, &granule) || !granule.more)
 		return;
-	uint64_t begin = word & ~(SPILL_CHUNK_MAP_UNIT - 1);
-	uint64_t seen = extent_end(word, granule);
 	uint64_t end = begin + spill_param_extent(scan->use.site, slot, seen - begin);
 	end_range(range, seen);
 	if (!add_until(scan, &granule, seen))

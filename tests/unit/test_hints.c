@@ -474,6 +474,36 @@ CHILD_TEST(what_is_left_of_an_allocation_is_one_thing)
 	CHECK(uses(BASE) && told.count == 1);
 }
 
+/* Of a buffer that is known, as of PyTorch's blocks, launches use the whole, unless it is large. */
+CHILD_TEST(a_part_of_a_known_buffer)
+{
+	allocation(0, 18, 0);
+	spill_chunk_map_buffer(BASE, 14 * CHUNK);
+	spill_chunk_map_buffer(BASE + 14 * CHUNK, 4 * CHUNK);
+	CHECK(uses(BASE + 3 * CHUNK) && told.count == 11);
+	CHECK(uses(BASE + 16 * CHUNK + 512) && told.count == 2);
+	CHECK(uses(BASE) && told.count == 14);
+	CHECK(uses(BASE + 14 * CHUNK) && told.count == 4);
+	spill_chunk_map_buffer(BASE, 18 * CHUNK);
+	CHECK(uses(BASE + 3 * CHUNK) && told.count == 15); /* less than 128 MiB */
+	CHECK(uses(BASE + 2 * CHUNK) && told.count == 16);
+	CHECK(uses(BASE) && told.count == 2);
+	CHECK(uses(BASE + CHUNK) && told.count == 1);
+}
+
+/* Where memory moves beside kernels, a launch names all that it can reach. */
+CHILD_TEST(nothing_is_left_out_of_a_known_buffer)
+{
+	static struct spill_policy policy;
+	spill_policy_default(&policy);
+	policy.movable_follow = SPILL_FOLLOW_OVERLAP;
+	spill_process_use_policy(&policy);
+	allocation(0, 18, 0);
+	spill_chunk_map_buffer(BASE, 18 * CHUNK);
+	CHECK(uses(BASE + CHUNK) && told.count == 17);
+	CHECK(uses(BASE) && told.count == 18);
+}
+
 /* What begins in between was laid there meanwhile: the same kernel on the same grid goes on using as much. */
 CHILD_TEST(a_parameter_reaches_as_far_as_lately)
 {
