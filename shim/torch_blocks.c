@@ -48,11 +48,10 @@ static report_fn *real_report(void)
 /* A block that is not accounted for would be lost by a move. So none is left out: not even below a call of ours. */
 static void note_block(uint64_t ptr, int64_t bytes)
 {
-	struct spill_chunked *chunked;
 	if (bytes < 0)
 		spill_blocks_given(ptr, -(uint64_t)bytes);
-	else if (bytes && (chunked = spill_blocks_taken(ptr, (uint64_t)bytes)) != NULL)
-		spill_unpark(chunked, ptr, (uint64_t)bytes);
+	else if (bytes)
+		spill_blocks_taken(ptr, (uint64_t)bytes, spill_unpark);
 }
 
 void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t bytes, size_t allocated,

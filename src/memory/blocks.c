@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "chunk_map.h"
 #include "minmax.h"
 
 /* The bytes in use of each chunk, and whether a report did not fit the ones before it. */
@@ -41,12 +42,18 @@ static unsigned followed_up_to(uint64_t ptr)
 	return low;
 }
 
-static struct spill_chunked *find(uint64_t ptr, uint64_t bytes)
+/* The allocation at `ptr`; NULL: none. *bytes becomes the part in it, or the part in front of the next one. */
+static struct spill_chunked *find(uint64_t ptr, uint64_t *bytes)
 {
-	unsigned before = followed_up_to(ptr);
-	struct spill_chunked *chunked = before ? followed[before - 1] : NULL;
-	uint64_t offset = chunked ? ptr - chunked->base.ptr : 0;
-	return chunked && offset < chunked->range && bytes <= chunked->range - offset ? chunked : NULL;
+	unsigned next = followed_up_to(ptr);
+	struct spill_chunked *chunked = next ? followed[next - 1] : NULL;
+	if (chunked && ptr - chunked->base.ptr < chunked->range) {
+		*bytes = spill_min(*bytes, chunked->base.ptr + chunked->range - ptr);
+		return chunked;
+	}
+	if (next < count)
+		*bytes = spill_min(*bytes, followed[next]->base.ptr - ptr);
+	return NULL;
 }
 
 static bool make_room(void)
@@ -65,8 +72,9 @@ static bool make_room(void)
 void spill_blocks_follow(struct spill_chunked *chunked)
 {
 	pthread_mutex_lock(&lock);
-	if (!chunked->set && make_room()) {
-		unsigned at = followed_up_to(chunked->base.ptr);
+	unsigned at = followed_up_to(chunked->base.ptr);
+	bool known = at && followed[at - 1] == chunked;
+	if (!known && make_room()) {
 		memmove(followed + at + 1, followed + at, (count - at) * sizeof(*followed));
 		followed[at] = chunked;
 		count++;
@@ -74,37 +82,50 @@ void spill_blocks_follow(struct spill_chunked *chunked)
 	pthread_mutex_unlock(&lock);
 }
 
-/* pre: locked */
-static void take_off(const struct spill_chunked *chunked)
+/* False: it was not followed. pre: locked */
+static bool take_off(const struct spill_chunked *chunked)
 {
 	unsigned before = followed_up_to(chunked->base.ptr);
 	if (!before || followed[before - 1] != chunked)
-		return;
+		return false;
 	memmove(followed + before - 1, followed + before, (count - before) * sizeof(*followed));
 	count--;
+	return true;
 }
 
-void spill_blocks_end(const struct spill_chunked *chunked)
+/* A set can be mapped again, with other blocks. */
+void spill_blocks_end(struct spill_chunked *chunked)
 {
 	if (!spill_blocks_any())
 		return;
 	pthread_mutex_lock(&lock);
-	take_off(chunked);
+	if (take_off(chunked)) {
+		atomic_store(&chunked->exact_begins, false);
+		free(chunked->owner);
+		chunked->owner = NULL;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
 /* -- blocks ------------------------------------------------------------------------------------- */
 
-/* spill_chunked_live of an allocation with blocks. */
+/* spill_chunked_live of an allocation that has or had blocks. */
 static unsigned live_chunk(const struct spill_chunked *chunked, unsigned index,
                            struct spill_span spans[SPILL_SPANS])
 {
 	pthread_mutex_lock(&lock);
 	const struct in_use *in_use = chunked->owner;
-	bool dead = !in_use->wrong && !in_use->bytes[index] && !atomic_load(&captured);
+	bool dead = in_use && !in_use->wrong && !in_use->bytes[index] && !atomic_load(&captured);
 	pthread_mutex_unlock(&lock);
 	spans[0] = (struct spill_span){0, chunked->chunks[index].bytes};
 	return !dead;
+}
+
+/* A report did not fit the ones before it. pre: locked */
+static void distrust(struct spill_chunked *chunked)
+{
+	((struct in_use *)chunked->owner)->wrong = true;
+	atomic_store_explicit(&chunked->exact_begins, false, memory_order_relaxed);
 }
 
 /* Adds the block's part of each chunk, or subtracts it. pre: locked */
@@ -116,9 +137,20 @@ static void count_block(struct spill_chunked *chunked, uint64_t ptr, uint64_t by
 		uint64_t from = spill_max(ptr, begin), to = spill_min(ptr + bytes, end);
 		uint64_t part = from < to ? to - from : 0;
 		uint64_t most = taken ? chunked->chunks[i].bytes - in_use->bytes[i] : in_use->bytes[i];
-		in_use->wrong |= part > most;
+		if (part > most)
+			distrust(chunked);
 		in_use->bytes[i] += taken ? part : -part;
 	}
+}
+
+/* Its first block. */
+static void begin_counts(struct spill_chunked *chunked)
+{
+	chunked->owner = calloc(1, sizeof(struct in_use) + chunked->count * sizeof(uint64_t));
+	if (!chunked->owner)
+		return;
+	atomic_store_explicit(&chunked->exact_begins, true, memory_order_relaxed);
+	atomic_store_explicit(&chunked->live, live_chunk, memory_order_release);
 }
 
 /*
@@ -128,10 +160,8 @@ static void count_block(struct spill_chunked *chunked, uint64_t ptr, uint64_t by
 static bool begin_blocks(struct spill_chunked *chunked)
 {
 	if (!chunked->owner)
-		chunked->owner = calloc(1, sizeof(struct in_use) + chunked->count * sizeof(uint64_t));
-	if (chunked->owner)
-		atomic_store_explicit(&chunked->live, live_chunk, memory_order_release);
-	else
+		begin_counts(chunked);
+	if (!chunked->owner)
 		take_off(chunked);
 	return chunked->owner;
 }
@@ -142,25 +172,33 @@ static void look_for_captures(void)
 		atomic_store(&captured, true);
 }
 
-struct spill_chunked *spill_blocks_taken(uint64_t ptr, uint64_t bytes)
+/* Counts the part of a block in the allocation at `ptr`, which is returned, as by find. */
+static struct spill_chunked *count_part(uint64_t ptr, uint64_t *bytes, bool taken)
 {
-	look_for_captures();
 	pthread_mutex_lock(&lock);
 	struct spill_chunked *chunked = find(ptr, bytes);
-	if (chunked && begin_blocks(chunked))
-		count_block(chunked, ptr, bytes, true);
+	if (chunked && (taken ? begin_blocks(chunked) : chunked->owner != NULL))
+		count_block(chunked, ptr, *bytes, taken);
 	pthread_mutex_unlock(&lock);
 	return chunked;
+}
+
+void spill_blocks_taken(uint64_t ptr, uint64_t bytes, spill_blocks_part_fn *each)
+{
+	look_for_captures();
+	spill_chunk_map_buffer(ptr, bytes);
+	for (uint64_t part = bytes; bytes; ptr += part, part = bytes -= part) {
+		struct spill_chunked *chunked = count_part(ptr, &part, true);
+		if (chunked)
+			each(chunked, ptr, part);
+	}
 }
 
 void spill_blocks_given(uint64_t ptr, uint64_t bytes)
 {
 	look_for_captures();
-	pthread_mutex_lock(&lock);
-	struct spill_chunked *chunked = find(ptr, bytes);
-	if (chunked && chunked->owner)
-		count_block(chunked, ptr, bytes, false);
-	pthread_mutex_unlock(&lock);
+	for (uint64_t part = bytes; bytes; ptr += part, part = bytes -= part)
+		count_part(ptr, &part, false);
 }
 
 /* The child has no GPU. */

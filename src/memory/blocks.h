@@ -1,9 +1,11 @@
 /*
  * Blocks: the parts of a movable allocation that a framework's allocator has handed out. PyTorch's native allocator
  * keeps the segments that it gets from cudaMalloc, and reports each block of them that it gives to the program or takes
- * back (c10/core/Allocator.h, reportMemoryUsageToProfiler; shim/torch_blocks.c). So the library knows of which chunks
- * nothing is in use. They are dead once the device is idle: PyTorch gives such memory to work that comes later, and
+ * back (c10/core/Allocator.h, reportMemoryUsageToProfiler; shim/torch_blocks.c). With expandable segments it maps chunk sets side
+ * by side, and a block reaches over several. So the library knows of which chunks nothing is in use. They are dead once the device is idle: PyTorch gives such memory to work that comes later, and
  * promises no content (c10/cuda/CUDACachingAllocator.cpp). A move copies nothing of them (spill_chunked_live).
+ *
+ * Each block is one buffer, whose begin and end are known (spill_chunk_map_buffer).
  *
  * The memory of a CUDA graph is in use although its blocks were taken back. So from the first capture on all memory counts
  * as in use. An allocation in which no block was reported is in use, too.
@@ -13,18 +15,22 @@
 
 #include "chunked.h"
 
-/* Blocks of a new movable allocation may be reported from now on. Without memory for that, none of it is ever dead. */
+/*
+ * Blocks of a movable allocation may be reported from now on, or of a chunk set, while it is mapped. Without memory for
+ * that, none of it is ever dead. Does nothing if it is followed.
+ */
 void spill_blocks_follow(struct spill_chunked *chunked);
-/* The allocation is being released. Does nothing for others. */
-void spill_blocks_end(const struct spill_chunked *chunked);
+/* The allocation is being released, or the set was unmapped. Does nothing for others. pre: it is delisted */
+void spill_blocks_end(struct spill_chunked *chunked);
 
 bool spill_blocks_any(void); /* allocations that are followed. Costs one load. */
 
 /*
- * The program gets a block. Returns its allocation, which lives as long as the block, for spill_unpark; NULL: it is not
- * followed. Any thread.
+ * The program gets a block. Calls `each` for the part in each followed allocation: these live as long as the block. Any
+ * thread.
  */
-struct spill_chunked *spill_blocks_taken(uint64_t ptr, uint64_t bytes);
+typedef bool spill_blocks_part_fn(struct spill_chunked *chunked, uint64_t ptr, uint64_t bytes);
+void spill_blocks_taken(uint64_t ptr, uint64_t bytes, spill_blocks_part_fn *each);
 /* The program has given it back. */
 void spill_blocks_given(uint64_t ptr, uint64_t bytes);
 

@@ -2,6 +2,8 @@
 
 #include <stdatomic.h>
 
+#include "blocks.h"
+
 /* Numbers of handles. Never used twice, so that a late release finds nothing. */
 static _Atomic uint64_t last_number;
 
@@ -27,6 +29,14 @@ static void undo_mappings(const struct spill_chunked *set, uint64_t va, unsigned
 		set->base.backend->vmm->unmap(va + set->chunks[i].offset, set->chunks[i].bytes);
 }
 
+/* All of it has a mapping of its own, whatever was mapped before. */
+static void note_first_mapping(struct spill_chunked *set, uint64_t va)
+{
+	for (unsigned i = 0; i < set->count; i++)
+		set->chunks[i].unmapped = set->chunks[i].wrong_memory = set->chunks[i].parked = false;
+	set->base.ptr = va;
+}
+
 static int map_chunks(const struct spill_chunked *set, uint64_t va)
 {
 	for (unsigned i = 0; i < set->count; i++) {
@@ -49,16 +59,17 @@ int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes)
 	spill_mover_lock();
 	int result = map_chunks(set, va);
 	if (!result && !set->base.ptr)
-		set->base.ptr = va;
+		note_first_mapping(set, va);
 	spill_mover_unlock();
 	return result;
 }
 
 void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done)
 {
-	if (done && set->base.ptr == va)
+	if (done && set->base.ptr == va) {
+		spill_blocks_end(set);
 		set->base.ptr = set->users = 0;
-	else if (!done && !set->pinned)
+	} else if (!done && !set->pinned)
 		spill_chunked_enlist(set);
 }
 
@@ -66,10 +77,12 @@ void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t b
 {
 	bool whole = va <= set->base.ptr && set->base.ptr + set->range <= va + bytes;
 	set->users |= users;
-	if (!users || !whole)
+	if (!users || !whole) {
 		spill_chunked_pin_held(set);
-	else if (set->users >> set->base.device & 1 && !set->pinned)
+	} else if (set->users >> set->base.device & 1 && !set->pinned) {
 		spill_chunked_enlist(set);
+		spill_blocks_follow(set);
+	}
 }
 
 uint64_t spill_chunk_set_real(const struct spill_chunked *set)

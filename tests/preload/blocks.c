@@ -2,10 +2,11 @@
  * A caching allocator like PyTorch's native one, and a program like a training: each step takes blocks of its segments one after the
  * other and fills them, and then checks them in reverse order and gives them back. A few blocks are kept for all steps.
  *
- *	blocks KERNELS SEGMENTS STEPS [capture]
+ *	blocks KERNELS SEGMENTS STEPS [capture] [expandable]
  *
- * It tells libc10.so of each block (c10.c). With `capture` it captures something before the first step. Prints what happened;
- * exit status 1: data was wrong.
+ * It tells libc10.so of each block (c10.c). With `capture` it captures something before the first step. With `expandable` it
+ * maps its segments side by side, like PyTorch's expandable ones, and every second block reaches over two. Prints what
+ * happened; exit status 1: data was wrong.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #define MIB (1ull << 20)
 #define BLOCK (2 * MIB)
+#define SEGMENT (2 * BLOCK)
 #define BLOCKS 256
 #define KEPT 4
 #define WORDS (BLOCK / 8)
@@ -108,23 +110,51 @@ static void capture(CUdeviceptr block)
 	must(cuStreamEndCapture(stream, &graph), "end");
 }
 
-int main(int argc, char **argv)
+/* Returns the number of blocks. */
+static unsigned make_segments(unsigned segments)
 {
-	unsigned segments = argc > 3 ? (unsigned)atoi(argv[2]) : 0, count = 2 * segments;
-
-	if (!segments || count > BLOCKS)
-		return 64;
-	begin(argv[1]);
 	for (unsigned i = 0; i < segments; i++) {
-		must(cuMemAlloc_v2(&blocks[2 * i], 2 * BLOCK), "segment");
+		must(cuMemAlloc_v2(&blocks[2 * i], SEGMENT), "segment");
 		blocks[2 * i + 1] = blocks[2 * i] + BLOCK;
 	}
+	return 2 * segments;
+}
+
+static unsigned make_expandable_segments(unsigned segments)
+{
+	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr base;
+
+	must(cuMemAddressReserve(&base, segments * SEGMENT, 0, 0, 0), "reserve");
+	for (unsigned i = 0; i < segments; i++) {
+		must(cuMemCreate(&handle, SEGMENT, &properties, 0), "create");
+		must(cuMemMap(base + i * SEGMENT, SEGMENT, 0, handle, 0), "map");
+		must(cuMemSetAccess(base + i * SEGMENT, SEGMENT, &access, 1), "access");
+	}
+	for (unsigned i = 0; i < 2 * segments - 1; i++)
+		blocks[i] = base + BLOCK / 2 + i * BLOCK;
+	return 2 * segments - 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned segments = argc > 3 ? (unsigned)atoi(argv[2]) : 0;
+	bool captures = argc > 4 && !strcmp(argv[4], "capture");
+	bool expandable = argc > 4 && !strcmp(argv[argc - 1], "expandable");
+
+	if (!segments || 2 * segments > BLOCKS)
+		return 64;
+	begin(argv[1]);
+	unsigned count = expandable ? make_expandable_segments(segments) : make_segments(segments);
 	for (unsigned i = 0; i < KEPT; i++) {
 		tell(blocks[i], true, 1);
 		fill_block(i, i);
 	}
 	tell(0x1000, true, 0); /* memory of the host */
-	if (argc > 4)
+	if (captures)
 		capture(blocks[count - 1]);
 	for (int i = 0; i < atoi(argv[3]); i++)
 		step((unsigned)i + 1, count);

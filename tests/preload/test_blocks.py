@@ -8,10 +8,10 @@ WRAPPER = PROGRAMS / "c10_wrapper.so"
 
 
 class Blocks(Case):
-    usual = {"SPILL_DEVICE_LIMIT": "50MiB", "SPILL_DEVICE_RESERVE": "0", "SPILL_MOVABLE_CHUNK": "2MiB", "SPILL_MOVABLE_ENABLE": "on",
+    usual = {"SPILL_DEVICE_LIMIT": "30MiB", "SPILL_DEVICE_RESERVE": "0", "SPILL_MOVABLE_CHUNK": "2MiB", "SPILL_MOVABLE_ENABLE": "on",
              "SPILL_OOM_CHAIN": "trim,demote,split,host", "SPILL_OOM_HONEST_FIRST": "off", "SPILL_MOVABLE_WAIT": "10s",
              "SPILL_MOVABLE_FOLLOW": "on", "SPILL_SIM_DEVICES": "1"}
-    SEGMENTS, STEPS = 20, 4  # of 4 MiB
+    SEGMENTS, STEPS = 12, 12  # of 4 MiB
 
     def program(self, *words, **variables):
         self.log.unlink(missing_ok=True)
@@ -28,15 +28,20 @@ class Blocks(Case):
         return sum(record["bytes"] for record in records if record["kind"] == "move" and record["reason"] == "use")
 
     def test_data_is_right_whatever_moves(self):
-        for follow in ("on", "auto", "overlap", "off"):
-            with self.subTest(follow):
-                self.program(SPILL_MOVABLE_FOLLOW=follow)
+        for kind in ((), ("expandable",)):
+            for follow in ("on", "auto", "overlap", "off"):
+                with self.subTest(kind=kind, follow=follow):
+                    self.program(*kind, SPILL_MOVABLE_FOLLOW=follow)
 
     def test_memory_moves(self):
-        self.assertGreater(self.moved(self.program()), 0)
+        for kind in ((), ("expandable",)):
+            with self.subTest(kind=kind):
+                self.assertGreater(self.moved(self.program(*kind)), 0)
 
     def test_memory_of_graphs_is_in_use(self):
-        self.program("capture")
+        for kind in ((), ("expandable",)):
+            with self.subTest(kind=kind):
+                self.program("capture", *kind)
 
     def test_another_preload_stands_there_too(self):
         for order in ([LIBRARY, WRAPPER], [WRAPPER, LIBRARY]):
