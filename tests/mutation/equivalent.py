@@ -12,7 +12,8 @@ def read(text=None):
         lines = [line for line in block.strip().split("\n") if line and not line.startswith("#")]
         if lines:
             name, old, new, *reason = lines
-            if not (old.startswith("- ") and new.startswith("+ ") and reason):
+            joined = any(line.startswith(("- ", "+ ")) for line in reason)  # two blocks, without a line between them
+            if joined or not (old.startswith("- ") and new.startswith("+ ") and reason):
                 raise ValueError(f"not as at the top of equivalent.txt: {block}")
             reasons[name, old[2:], new[2:]] = " ".join(line.strip() for line in reason)
     return reasons

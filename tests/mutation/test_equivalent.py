@@ -19,7 +19,8 @@ class Listed(unittest.TestCase):
     def test_the_form(self):
         self.assertEqual(equivalent.read("# no\n\nsrc/a.c\n- a < b;\n+ a <= b;\nA reason\n  of two lines.\n"),
                          {("src/a.c", "a < b;", "a <= b;"): "A reason of two lines."})
-        for wrong in ("src/a.c\n- a\n+ b", "src/a.c\n+ b\n- a\nreason", "src/a.c\na\nb\nreason"):
+        for wrong in ("src/a.c\n- a\n+ b", "src/a.c\n+ b\n- a\nreason", "src/a.c\na\nb\nreason",
+                      "src/a.c\n- a\n+ b\nreason\nsrc/b.c\n- a\n+ b\nreason"):
             with self.assertRaises(ValueError):
                 equivalent.read(wrong)
 
