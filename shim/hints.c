@@ -228,7 +228,7 @@ static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
 	struct spill_chunk_map_entry granule;
 	uint64_t end = va + bytes;
-	if (!bytes || end <= va || !spill_chunk_map_of(va, &granule))
+	if (end <= va || !spill_chunk_map_of(va, &granule))
 		return;
 	struct spill_access_range *range = note_buffer(scan, va, chunk_end(&granule));
 	if (add_chunk(scan, &granule))

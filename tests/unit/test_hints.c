@@ -1,13 +1,11 @@
 /*
- * The memory that a launch, copy or set is told to use (hints.h, layouts.h), by stubs on a driver
+ * The memory that a launch, copy or set is told to use (hints.h), by stubs on a driver
  * of our own. Each case runs in a child of its own.
  */
 #include "hints.h"
 #include "param_extent.h"
 
 #include <errno.h>
-#include <malloc.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,59 +16,13 @@
 #include "childtest.h"
 #include "chunk_map.h"
 #include "layouts.h"
-#include "real.h"
+#include "parameter_driver.h"
 #include "process.h"
 #include "work.h"
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
 #define KEY(chunk) ((uint32_t)((BASE + (chunk)*CHUNK) / SPILL_CHUNK_MAP_UNIT))
-
-/* -- the driver ------------------------------------------------------------------------------------------- */
-
-/* Sizes of parameters, 0 behind the last, by function handle modulo KINDS; the even ones are CUkernel. */
-enum { KINDS = 32 };
-static size_t sizes[KINDS][1100];
-static _Atomic unsigned asked, forgets_in_ask;
-static bool lacks_kernels, lacks_functions;
-static CUresult always;
-
-static CUresult answer(uintptr_t function, bool of_kernel, size_t index, size_t *offset, size_t *size)
-{
-	CHECK(spill_thread.depth == 1);
-	errno = EDOM;
-	asked++;
-	for (; forgets_in_ask; forgets_in_ask--)
-		spill_layouts_forget();
-	if (always)
-		return always;
-	if (of_kernel != (function % 2 == 0))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!sizes[function % KINDS][index])
-		return CUDA_ERROR_INVALID_VALUE;
-	*offset = 0;
-	*size = sizes[function % KINDS][index];
-	return CUDA_SUCCESS;
-}
-
-static CUresult kernel_info(const void *function, size_t index, size_t *offset, size_t *size)
-{
-	return answer((uintptr_t)function, true, index, offset, size);
-}
-
-static CUresult function_info(const void *function, size_t index, size_t *offset, size_t *size)
-{
-	return answer((uintptr_t)function, false, index, offset, size);
-}
-
-void *spill_real_resolve(enum spill_domain domain, const char *symbol)
-{
-	CHECK(domain == SPILL_CUDA_DRIVER);
-	if (!strcmp(symbol, "cuKernelGetParamInfo"))
-		return lacks_kernels ? NULL : (void *)kernel_info;
-	CHECK(!strcmp(symbol, "cuFuncGetParamInfo"));
-	return lacks_functions ? NULL : (void *)function_info;
-}
 
 /* -- what is told ----------------------------------------------------------------------------------------- */
 
@@ -262,165 +214,29 @@ CHILD_TEST(configured_launches)
 	CHECK(tell(&hint) == 0);
 }
 
-CHILD_TEST(a_driver_that_cannot_tell)
+/* What nobody knows is said so. */
+CHILD_TEST(parameters_that_nobody_knows)
 {
 	uint64_t one = BASE;
 	allocation(0, 1, 0);
-	sizes[2][0] = sizes[3][0] = 8;
-	lacks_kernels = true;
-	CHECK(launch(2, (void *[]){&one}, NULL) == 0);
-	CHECK(launch(3, (void *[]){&one}, NULL) == 1);
-	always = CUDA_ERROR_OUT_OF_MEMORY; /* not for good */
-	CHECK(launch(5, (void *[]){&one}, NULL) == 0);
-	always = 0;
-	sizes[5][0] = 8;
-	CHECK(launch(5, (void *[]){&one}, NULL) == 1);
-	for (unsigned i = 0; i < 1000; i++)
-		sizes[7][i] = 8;
-	CHECK(launch(7, (void *[]){&one}, NULL) == 0); /* too many */
+	sizes[3][0] = 8;
+	CHECK(launch(3, (void *[]){&one}, NULL) == 1 && !told.unknown);
 	CHECK(launch(3, NULL, NULL) == 0);
-}
-
-/* One more is asked for, which says that there are no others. */
-CHILD_TEST(the_most_parameters)
-{
-	static uint64_t one = BASE;
-	static void *params[512];
-	allocation(0, 1, 0);
-	for (unsigned i = 0; i < 512; i++) {
-		params[i] = &one;
-		sizes[3][i] = sizes[5][i] = 8;
-	}
-	sizes[3][511] = 0;
-	CHECK(launch(3, params, NULL) == 1);
-	CHECK(launch(5, params, NULL) == 0);
-}
-
-/* A parameter of 32,764 bytes is the longest that a driver has. */
-CHILD_TEST(the_longest_parameter)
-{
-	static uint64_t words[32768 / 8];
-	words[0] = BASE;
-	allocation(0, 1, 0);
-	sizes[3][0] = 32764;
-	CHECK(launch(3, (void *[]){words}, NULL) == 1);
-	sizes[5][0] = 32768;
-	CHECK(launch(5, (void *[]){words}, NULL) == 0);
+	always = CUDA_ERROR_OUT_OF_MEMORY;
+	CHECK(launch(5, (void *[]){&one}, NULL) == 0);
 }
 
 /* The handle has fewer parameters now: one more would be read from behind the array. */
-CHILD_TEST(what_was_unloaded_is_asked_again)
+CHILD_TEST(parameters_of_what_was_unloaded)
 {
 	uint64_t one = BASE;
 	void *params[] = {&one, (void *)1};
 	allocation(0, 1, 0);
-	sizes[2][0] = 8;
-	CHECK(launch(2, params, NULL) == 1 && asked == 2);
-	CHECK(launch(2, params, NULL) == 1 && asked == 2);
-	const struct spill_layout *before = spill_layout_of((void *)2);
-	spill_layouts_forget();
-	CHECK(launch(2, params, NULL) == 1 && asked == 4); /* the same again: what is kept does not grow */
-	CHECK(spill_layout_of((void *)2) == before && asked == 4);
 	memcpy(sizes[2], (size_t[]){4, 4, 8}, 3 * sizeof(size_t));
-	spill_layouts_forget();
 	CHECK(launch(2, (void *[]){(void *)1, (void *)1, &one}, NULL) == 1);
 	memcpy(sizes[2], (size_t[]){8, 0}, 2 * sizeof(size_t));
 	spill_layouts_forget();
 	CHECK(launch(2, params, NULL) == 1);
-	/* Unloaded while it was asked: known for this launch alone, whether it was known before or not. */
-	sizes[4][0] = 8;
-	spill_layouts_forget();
-	for (unsigned function = 2; function <= 4; function += 2) {
-		forgets_in_ask = 1;
-		CHECK(launch(function, params, NULL) == 1);
-		asked = 0;
-		CHECK(launch(function, params, NULL) == 1 && asked == 2);
-	}
-}
-
-/* Whether a layout is kept: the driver is asked once. */
-static bool is_kept(uintptr_t function)
-{
-	const struct spill_layout *layout = spill_layout_of((void *)function);
-	asked = 0;
-	return layout && spill_layout_of((void *)function) == layout && !asked;
-}
-
-/* Another layout than before, each time. */
-static void change_layout(unsigned function)
-{
-	sizes[function][0] = sizes[function][0] == 8 ? 16 : 8;
-	spill_layouts_forget();
-}
-
-enum { MOST_KEPT = 65536 };
-
-CHILD_TEST(as_many_layouts_as_there_may_be)
-{
-	for (unsigned i = 0; i < MOST_KEPT; i++) {
-		change_layout(2);
-		CHECK(is_kept(2));
-	}
-	size_t memory = mallinfo2().uordblks;
-	for (unsigned i = 0; i < 1000; i++) {
-		change_layout(2);
-		CHECK(is_kept(2) == i % 2); /* half of them are the one that was kept last */
-	}
-	CHECK(mallinfo2().uordblks < memory + 1000);
-}
-
-/* A function whose slots are all taken has no layout, and costs none of those that there may be. */
-CHILD_TEST(functions_without_a_slot)
-{
-	uintptr_t without = 0;
-	sizes[2][0] = 8;
-	for (uintptr_t i = 0; i < 9000; i++) {
-		uintptr_t function = 2 + KINDS * i * i; /* irregular, so that some slots stay free */
-		if (!is_kept(function)) {
-			CHECK(!spill_layout_of((void *)function));
-			without = function;
-		}
-	}
-	CHECK(without);
-	size_t memory = mallinfo2().uordblks;
-	for (unsigned i = 0; i < MOST_KEPT; i++)
-		CHECK(!spill_layout_of((void *)without));
-	CHECK(mallinfo2().uordblks < memory + MOST_KEPT);
-	change_layout(2);
-	CHECK(is_kept(without));
-}
-
-CHILD_TEST(rows_that_end_functions)
-{
-	CHECK(spill_layouts_end_with(SPILL_OP_UNLOAD) && spill_layouts_end_with(SPILL_OP_CONTEXT_DESTROY));
-	CHECK(spill_layouts_end_with(SPILL_OP_PRIMARY_RESET) &&
-	      spill_layouts_end_with(SPILL_OP_DEVICE_RESET));
-	CHECK(spill_layouts_end_with(SPILL_OP_PRIMARY_RELEASE) && !spill_layouts_end_with(SPILL_OP_ROOM));
-}
-
-/* Many functions by many threads: a slot may be lost, never mixed up. */
-static void *asks(void *argument)
-{
-	for (uintptr_t i = 0; i < 20000; i++) {
-		uintptr_t function = 2 + (i * 7 + (uintptr_t)argument) % 30;
-		const struct spill_layout *layout = spill_layout_of((void *)function);
-		if (i % 1000 == 0)
-			spill_layouts_forget();
-		CHECK(layout && layout->function == (void *)function);
-		CHECK(layout->count == 1 && layout->parts[0].words == function);
-	}
-	return NULL;
-}
-
-CHILD_TEST(threads_ask)
-{
-	pthread_t threads[3];
-	for (unsigned i = 2; i < 32; i++)
-		sizes[i][0] = i * 8;
-	for (uintptr_t i = 0; i < 3; i++)
-		CHECK(pthread_create(&threads[i], NULL, asks, (void *)i) == 0);
-	for (unsigned i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
 }
 
 /* -- extents ---------------------------------------------------------------------------------------------- */
