@@ -92,7 +92,7 @@ static void add_box(struct reading *reading, struct spill_box box)
 {
 	struct spill_chunk_map_entry granule;
 	uint64_t begin = box.va & ~(SPILL_CHUNK_MAP_UNIT - 1), end = box.va + box.bytes;
-	if (box.bytes && end > box.va && spill_chunk_map_of(box.va, &granule))
+	if (end > box.va && spill_chunk_map_of(box.va, &granule))
 		add_range(reading, begin, ((end - 1) | (SPILL_CHUNK_MAP_UNIT - 1)) - begin + 1);
 }
 
@@ -156,24 +156,28 @@ static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
 		read_graph(reading, params.child, depth + 1);
 }
 
-/* Returns the nodes; the caller frees them. NULL: the graph has none, or they cannot be read. */
-static CUgraphNode *copy_nodes_of(CUgraph graph, unsigned depth, size_t *count)
+/* The caller frees the nodes. False: they cannot be read. */
+static bool copy_nodes_of(CUgraph graph, unsigned depth, CUgraphNode **nodes, size_t *count)
 {
-	*count = 0;
-	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, count) || !*count)
-		return NULL;
-	CUgraphNode *nodes = calloc(*count, sizeof(CUgraphNode));
-	if (nodes && ask_cuGraphGetNodes(graph, nodes, count))
-		return nodes;
-	free(nodes);
-	return NULL;
+	*nodes = NULL;
+	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, count))
+		return false;
+	if (!*count)
+		return true;
+	*nodes = calloc(*count, sizeof(CUgraphNode));
+	if (*nodes && ask_cuGraphGetNodes(graph, *nodes, count))
+		return true;
+	free(*nodes);
+	return false;
 }
 
 static void read_graph(struct reading *reading, CUgraph graph, unsigned depth)
 {
+	CUgraphNode *nodes;
 	size_t count;
-	CUgraphNode *nodes = copy_nodes_of(graph, depth, &count);
-	for (size_t i = 0; nodes && i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
+	if (!copy_nodes_of(graph, depth, &nodes, &count))
+		return;
+	for (size_t i = 0; i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
 		read_node(reading, nodes[i], depth);
 	free(nodes);
 }
@@ -223,11 +227,13 @@ static void add_span(struct spans *spans, uint64_t va, uint64_t bytes)
 
 static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
 {
+	CUgraphNode *nodes;
 	size_t count;
-	bool known = depth <= DEEPEST && ask_cuGraphGetNodes(graph, NULL, &count);
-	CUgraphNode *nodes = known ? copy_nodes_of(graph, depth, &count) : NULL;
-	spans->incomplete |= !known || (!nodes && count);
-	for (size_t i = 0; nodes && i < count; i++) {
+	if (!copy_nodes_of(graph, depth, &nodes, &count)) {
+		spans->incomplete = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
 		CUDA_MEM_ALLOC_NODE_PARAMS memory;
 		CUgraph child;
 		int type;

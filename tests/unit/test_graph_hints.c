@@ -1,270 +1,12 @@
 /*
- * The memory that executable graphs use (graph_hints.h, descriptors.h, graph_access.h), and the hints of
- * their launches (hints.h), with a driver of our own. Each case runs in a child of its own.
+ * The memory that executable graphs use (graph_hints.h), and the hints of their launches (hints.h), with a driver of our own.
+ * Each case runs in a child of its own.
  */
-#include "graph_hints.h"
+#include "graph_driver.h"
 
-#include <errno.h>
-#include <malloc.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "captures.h"
-#include "childtest.h"
-#include "descriptors.h"
-#include "chunk_map.h"
-#include "chunked.h"
-#include "graph_access.h"
-#include "hints.h"
-#include "vendor_pool.h"
-#include "real.h"
-#include "process.h"
-
-#define BASE (3ull << 40)
-#define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
-#define AT(chunk) (BASE + (chunk)*CHUNK)
-#define KEY(chunk) ((uint32_t)(AT(chunk) / SPILL_CHUNK_MAP_UNIT))
-#define EXEC(number) ((CUgraphExec)(uintptr_t)(0x1000 * (number)))
-
-/* -- the driver ------------------------------------------------------------------------------------------- */
-
-struct node {
-	int type;
-	CUDA_KERNEL_NODE_PARAMS_v2 kernel;
-	CUDA_MEMCPY3D copy;
-	CUDA_MEMSET_NODE_PARAMS_v1 set;
-	CUDA_MEM_ALLOC_NODE_PARAMS memory;
-	struct graph *child;
-};
-
-struct graph {
-	size_t count;
-	struct node *nodes;
-};
-
-static unsigned asked;
-static const char *lacking = "";
-static bool refuses;
-
-static CUresult answers(void)
-{
-	CHECK(spill_thread.depth);
-	asked++;
-	errno = EDOM;
-	return refuses ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-static CUresult get_nodes(struct graph *graph, struct node **nodes, size_t *count)
-{
-	if (answers())
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; nodes && i < graph->count; i++)
-		nodes[i] = &graph->nodes[i];
-	*count = graph->count;
-	return CUDA_SUCCESS;
-}
-
-static CUresult get_type(struct node *node, int *type)
-{
-	*type = node->type;
-	return answers();
-}
-
-static CUresult get_kernel(struct node *node, CUDA_KERNEL_NODE_PARAMS_v2 *out)
-{
-	CHECK(node->type == CU_GRAPH_NODE_TYPE_KERNEL);
-	*out = node->kernel;
-	return answers();
-}
-
-static CUresult get_copy(struct node *node, CUDA_MEMCPY3D *out)
-{
-	CHECK(node->type == CU_GRAPH_NODE_TYPE_MEMCPY);
-	*out = node->copy;
-	return answers();
-}
-
-static CUresult get_set(struct node *node, CUDA_MEMSET_NODE_PARAMS_v1 *out)
-{
-	CHECK(node->type == CU_GRAPH_NODE_TYPE_MEMSET);
-	*out = node->set;
-	return answers();
-}
-
-static CUresult get_memory(struct node *node, CUDA_MEM_ALLOC_NODE_PARAMS *out)
-{
-	CHECK(node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
-	*out = node->memory;
-	return answers();
-}
-
-static CUresult get_child(struct node *node, struct graph **out)
-{
-	CHECK(node->type == CU_GRAPH_NODE_TYPE_GRAPH);
-	*out = node->child;
-	return answers();
-}
-
-/* Three parameters: a pointer, 4 bytes, a structure with a pointer behind 8 bytes; handles of kernels are even. */
-static CUresult info(bool of_kernel, const void *function, size_t index, size_t *offset, size_t *size)
-{
-	static const size_t sizes[] = {8, 4, 16};
-	CHECK(spill_thread.depth);
-	if (of_kernel != ((uintptr_t)function % 2 == 0))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (index >= 3)
-		return CUDA_ERROR_INVALID_VALUE;
-	*offset = 0;
-	*size = sizes[index];
-	return CUDA_SUCCESS;
-}
-
-static CUresult kernel_info(const void *function, size_t index, size_t *offset, size_t *size)
-{
-	return info(true, function, index, offset, size);
-}
-
-static CUresult function_info(const void *function, size_t index, size_t *offset, size_t *size)
-{
-	return info(false, function, index, offset, size);
-}
-
-void *spill_real_resolve(enum spill_domain domain, const char *symbol)
-{
-	static const struct {
-		const char *symbol;
-		void *function;
-	} all[] = {{"cuGraphGetNodes", (void *)get_nodes},
-	           {"cuGraphNodeGetType", (void *)get_type},
-	           {"cuGraphKernelNodeGetParams_v2", (void *)get_kernel},
-	           {"cuGraphMemcpyNodeGetParams", (void *)get_copy},
-	           {"cuGraphMemsetNodeGetParams", (void *)get_set},
-	           {"cuGraphMemAllocNodeGetParams", (void *)get_memory},
-	           {"cuGraphChildGraphNodeGetGraph", (void *)get_child},
-	           {"cuKernelGetParamInfo", (void *)kernel_info},
-	           {"cuFuncGetParamInfo", (void *)function_info}};
-	CHECK(domain == SPILL_CUDA_DRIVER);
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(all[i].symbol, symbol))
-			return strcmp(symbol, lacking) ? all[i].function : NULL;
-	CHECK(!"a function that is not asked for");
-	return NULL;
-}
-
-/* -- around it -------------------------------------------------------------------------------------------- */
-
-static struct spill_policy policy = {.movable_follow = SPILL_FOLLOW_AUTO};
-static struct spill_launch_access told;
-static unsigned times;
-
-static struct spill_chunked one; /* without a chunk */
-
-static void *before(const struct spill_launch_access *use)
-{
-	CHECK(use->count && use->site > 1);
-	memcpy(&told, use, sizeof(told));
-	times++;
-	return &told;
-}
-
-__attribute__((constructor)) static void begin(void)
-{
-	static const struct spill_launch_calls calls_of_test = {.before = before};
-	spill_launch_access_use(&calls_of_test);
-	spill_process_use_policy(&policy);
-	spill_chunked_enlist(&one);
-}
-
-/* Allocations of a chunk each; those of `hosts` are on host. */
-static void chunks(unsigned count, unsigned hosts)
-{
-	for (unsigned i = 0; i < count; i++)
-		CHECK(spill_chunk_map_set(AT(i), CHUNK, i < 32 && hosts >> i & 1, false));
-}
-
-/* What a launch tells: a bit a chunk. */
-static unsigned launch(unsigned exec)
-{
-	unsigned keys = 0;
-	asked = times = 0;
-	spill_hint(&(struct spill_hint){.graph = EXEC(exec), .stream = &told, .per_thread = true});
-	CHECK(!asked && times < 2);
-	if (!times)
-		return 0;
-	CHECK(told.stream == &told && told.per_thread);
-	/* Its nodes name the same memory many times, so the ranges are its chunks. Neighbours are one. */
-	unsigned range = 0, unit = told.ranges[0].first;
-	for (unsigned i = 0; i < told.count; i++) {
-		if (unit == told.ranges[range].first + told.ranges[range].units) {
-			CHECK(told.ranges[range + 1].first != unit);
-			unit = told.ranges[++range].first;
-		}
-		CHECK(unit == told.keys[i]);
-		unit += 4;
-		keys |= 1u << ((told.keys[i] - KEY(0)) / 4);
-	}
-	CHECK(range + 1 == told.range_count && unit == told.ranges[range].first + told.ranges[range].units);
-	return keys;
-}
-
-static void change(const struct spill_graph_change *change)
-{
-	errno = ERANGE;
-	spill_graph_changed(change);
-	CHECK(errno == ERANGE && spill_thread.depth == 0);
-}
-
-static void make(unsigned number, struct graph *graph)
-{
-	CUgraphExec exec = EXEC(number);
-	change(&(struct spill_graph_change){.made = &exec, .graph = (CUgraph)graph});
-}
-
-#define GRAPH(...) \
-	(&(struct graph){sizeof((struct node[]){__VA_ARGS__}) / sizeof(struct node), \
-	                 (struct node[]){__VA_ARGS__}})
-
-/* The values live as long as the block that the macro is in. */
-#define KERNEL_PARAMS(pointer, second) \
-	.gridDimX = 1, .gridDimY = 2, .gridDimZ = 3, .blockDimX = 4, .blockDimY = 5, .blockDimZ = 6, \
-	.kernelParams = (void *[]) \
-	{ \
-		&(uint64_t){pointer}, &(int){7}, (uint64_t[2]) \
-		{ \
-			9, second \
-		} \
-	}
-#define KERNEL(pointer, second) \
-	{ \
-		.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = { \
-			.func = (CUfunction)3, \
-			KERNEL_PARAMS(pointer, second) \
-		} \
-	}
-#define SET(to) \
-	{ \
-		.type = CU_GRAPH_NODE_TYPE_MEMSET, \
-		.set = {.dst = to, \
-			.elementSize = 4, \
-			.width = 2, \
-			.height = 1 } \
-	}
-#define COPY(to, from, length) \
-	{ \
-		.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = { \
-			.srcMemoryType = CU_MEMORYTYPE_DEVICE, \
-			.srcDevice = from, \
-			.dstMemoryType = CU_MEMORYTYPE_UNIFIED, \
-			.dstDevice = to, \
-			.WidthInBytes = length, \
-			.Height = 1, \
-			.Depth = 1 \
-		} \
-	}
+#include "fake_libc.h"
 
 /* -- nodes ------------------------------------------------------------------------------------------------ */
 
@@ -310,6 +52,26 @@ CHILD_TEST(copies_and_sets_by_their_ranges)
 	CHECK(launch(1) == 8); /* to the last byte of its chunk */
 }
 
+static void say_ranges(void *closure, const struct spill_graph_access *access)
+{
+	char *text = closure;
+	for (uint32_t i = 0; i < access->count; i++)
+		sprintf(text + strlen(text), "%llx+%llx ", (unsigned long long)(access->ranges[i].va - BASE),
+		        (unsigned long long)access->ranges[i].bytes);
+}
+
+/* Two chunks never share a unit, so a copy or set takes whole ones; of memory of ours alone, and within addresses. */
+CHILD_TEST(copies_and_sets_take_whole_units)
+{
+	char text[256] = "";
+	chunks(4, 0);
+	make(1, GRAPH(SET(BASE), SET(BASE + 0x200000 - 4), SET(BASE + 0x600000 - 8),
+	              COPY(BASE + 0xa00000, BASE + 0x1000001, 0x400000), COPY(BASE + 0x1e00000, 1000, 8),
+	              COPY(BASE, BASE, UINT64_MAX)));
+	CHECK(spill_graph_access_look(EXEC(1), say_ranges, text));
+	CHECK(!strcmp(text, "0+200000 0+400000 400000+200000 a00000+400000 1000000+600000 1e00000+200000 "));
+}
+
 CHILD_TEST(graphs_in_graphs)
 {
 	chunks(4, 0);
@@ -333,54 +95,6 @@ CHILD_TEST(other_nodes_say_nothing)
 	CHECK(launch(1) == 1);
 	make(1, &(struct graph){0});
 	CHECK(launch(1) == 0);
-}
-
-CHILD_TEST(sides_of_boxes)
-{
-	CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-	                      .srcDevice = 1000000,
-	                      .srcXInBytes = 3,
-	                      .srcY = 5,
-	                      .srcZ = 7,
-	                      .srcPitch = 100,
-	                      .srcHeight = 10,
-	                      .dstMemoryType = CU_MEMORYTYPE_HOST,
-	                      .dstHost = (void *)2000000,
-	                      .dstDevice = 5,
-	                      .WidthInBytes = 20,
-	                      .Height = 4,
-	                      .Depth = 2};
-	struct spill_boxes boxes = spill_boxes_3d(&deep);
-	CHECK(boxes.from.va == 1000000 + 7 * 1000 + 5 * 100 + 3 && boxes.from.bytes == 1000 + 300 + 20);
-	CHECK(boxes.to.va == 2000000 && boxes.to.bytes == 20 * 4 * 2);
-	deep.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	CHECK(spill_boxes_3d(&deep).to.bytes == 0 && spill_boxes_3d(&deep).from.bytes);
-	deep.Depth = 0;
-	CHECK(spill_boxes_3d(&deep).from.bytes == 0);
-	CUDA_MEMCPY2D flat = {.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-	                      .dstDevice = 1000,
-	                      .dstXInBytes = 1,
-	                      .dstY = 2,
-	                      .dstPitch = 64,
-	                      .srcMemoryType = CU_MEMORYTYPE_ARRAY,
-	                      .WidthInBytes = 8,
-	                      .Height = 3};
-	boxes = spill_boxes_2d(&flat);
-	CHECK(boxes.to.va == 1000 + 128 + 1 && boxes.to.bytes == 128 + 8 && !boxes.from.bytes);
-	CUDA_MEMCPY3D_PEER peer = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-	                           .srcDevice = 64,
-	                           .srcZ = 1,
-	                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-	                           .dstDevice = 4096,
-	                           .dstY = 1,
-	                           .WidthInBytes = 16,
-	                           .Height = 2,
-	                           .Depth = 1};
-	boxes = spill_boxes_peer(&peer);
-	CHECK(boxes.from.va == 64 + 32 && boxes.from.bytes == 32 && boxes.to.va == 4096 + 16);
-	struct spill_box set = spill_box_set(4096, 256, 12, 3);
-	CHECK(set.va == 4096 && set.bytes == 512 + 12);
-	CHECK(spill_box_set(4096, 0, 12, 1).bytes == 12 && !spill_box_set(4096, 256, 12, 0).bytes);
 }
 
 /* -- when ------------------------------------------------------------------------------------------------- */
@@ -459,117 +173,37 @@ CHILD_TEST(a_driver_without_graphs)
 	CHECK(asked == 0 && launch(1) == 0);
 }
 
+/* What was known of the handle before is of another graph. */
+CHILD_TEST(a_graph_is_forgotten_without_memory_to_read_it)
+{
+	chunks(2, 1);
+	make(1, GRAPH(KERNEL(AT(0), 0)));
+	CHECK(launch(1) == 1);
+	for (unsigned first = 1; first <= 2; first++) {
+		make(2, GRAPH(KERNEL(AT(1), 0)));
+		fake_libc_fail(FAKE_calloc, first, 1, ENOMEM); /* for the graph; for its nodes */
+		make(2, GRAPH(KERNEL(AT(1), 0)));
+		fake_libc_reset();
+		CHECK(launch(2) == 0 && launch(1) == 1);
+	}
+}
+
+/* Nor is memory taken, where neither hints nor graphs with memory of their own are. */
+CHILD_TEST(no_memory_is_taken_where_nothing_is_wanted)
+{
+	spill_chunked_delist(&one);
+	fake_libc_reset();
+	make(1, GRAPH(SET(AT(0))));
+	CHECK(fake_libc[FAKE_calloc].calls == 0);
+	spill_chunked_enlist(&one);
+	make(1, GRAPH(SET(AT(0))));
+	CHECK(fake_libc[FAKE_calloc].calls == 2);
+}
+
 CHILD_TEST(a_graph_without_nodes_is_asked_for_them_once)
 {
 	make(1, &(struct graph){0});
 	CHECK(asked == 1 && launch(1) == 0);
-}
-
-/* -- memory of a graph's own ------------------------------------------------------------------------------ */
-
-#define MIB (1ull << 20)
-#define MEMORY(address, mib) \
-	{ \
-		.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .memory = { \
-			.bytesize = (mib)*MIB, \
-			.dptr = (address)*MIB \
-		} \
-	}
-
-static int reserves_nothing(int device, uint64_t *bytes)
-{
-	*bytes = 0;
-	return device;
-}
-
-/* The program has made a node with memory. */
-static void memory_is_seen(void)
-{
-	static const struct spill_backend backend = {.graph_reserved = reserves_nothing};
-	spill_vendor_pool_graphs(&backend, 0);
-}
-
-static uint64_t memory(struct graph *graph)
-{
-	make(1, graph);
-	return spill_graph_access_memory(EXEC(1)) / MIB;
-}
-
-CHILD_TEST(memory_in_steps)
-{
-	CHECK(memory(GRAPH(MEMORY(64, 40))) == 0 && asked == 3); /* of hints alone: nobody has such memory */
-	memory_is_seen();
-	spill_chunked_delist(&one);
-	CHECK(memory(GRAPH(SET(AT(0)))) == 0);
-	CHECK(memory(GRAPH(MEMORY(64, 1))) == 32);
-	CHECK(memory(GRAPH(MEMORY(64, 40))) == 64 && launch(1) == 0);
-	/* Each in a step of its own, as any three of these may be: no two fit into one. */
-	CHECK(memory(GRAPH(MEMORY(64, 17), MEMORY(96, 17), MEMORY(128, 17))) == 96);
-	CHECK(memory(GRAPH(MEMORY(64, 12), MEMORY(80, 12), MEMORY(96, 12))) == 96);
-	CHECK(memory(GRAPH(MEMORY(100, 60), SET(AT(0)), MEMORY(64, 1))) == 96);
-	CHECK(spill_graph_access_memory(EXEC(2)) == 0);
-	spill_graph_access_forget(EXEC(1));
-	CHECK(spill_graph_access_memory(EXEC(1)) == 0);
-}
-
-CHILD_TEST(memory_used_in_turn_counts_once)
-{
-	memory_is_seen();
-	CHECK(memory(GRAPH(MEMORY(64, 60), MEMORY(64, 64), MEMORY(64, 10), MEMORY(100, 28))) == 64);
-	struct graph *inner = GRAPH(MEMORY(1000, 64));
-	CHECK(memory(GRAPH(MEMORY(64, 64), {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = inner})) == 128);
-}
-
-CHILD_TEST(memory_stays_through_changes)
-{
-	const CUDA_MEMSET_NODE_PARAMS_v1 set = {.dst = AT(0), .elementSize = 4, .width = 1, .height = 1};
-	chunks(1, 1);
-	memory_is_seen();
-	CHECK(memory(GRAPH(MEMORY(64, 64))) == 64 && launch(1) == 0);
-	change(&(struct spill_graph_change){.exec = EXEC(1), .set = &set});
-	CHECK(spill_graph_access_memory(EXEC(1)) == 64 * MIB && launch(1) == 1);
-}
-
-/* Not all of it is none of it: a launch is not asked again by a figure that is too low. */
-/* Graphs within graphs are read 16 deep. What is deeper may have memory that nobody knows. */
-CHILD_TEST(memory_deep_inside)
-{
-	struct node nodes[18], innermost = MEMORY(64, 40);
-	struct graph graphs[18];
-	memory_is_seen();
-	for (unsigned i = 0; i < 18; i++) {
-		nodes[i] = (struct node){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = &graphs[i + 1]};
-		graphs[i] = (struct graph){1, &nodes[i]};
-	}
-	nodes[17] = innermost;
-	CHECK(memory(&graphs[1]) == 64);
-	CHECK(memory(&graphs[0]) == 0);
-}
-
-/* What is read of a graph is given back, however often it changes. */
-CHILD_TEST(changes_cost_no_memory)
-{
-	size_t before = 0;
-	memory_is_seen();
-	for (unsigned i = 0; i < 1000; i++) {
-		if (i == 1)
-			before = mallinfo2().uordblks;
-		CHECK(memory(GRAPH(MEMORY(64, 40), SET(AT(0)))) == 64);
-	}
-	CHECK(mallinfo2().uordblks <= before + 10000);
-}
-
-CHILD_TEST(memory_that_cannot_be_read)
-{
-	memory_is_seen();
-	lacking = "cuGraphMemAllocNodeGetParams";
-	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
-	set_capturing(true);
-	lacking = "";
-	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
-	set_capturing(false);
-	refuses = true;
-	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
 }
 
 /* -- changes ---------------------------------------------------------------------------------------------- */
@@ -644,119 +278,6 @@ CHILD_TEST(the_same_graph_is_the_same_site)
 	CHECK(launch(3) && told.site != site);
 }
 
-/* -- the table -------------------------------------------------------------------------------------------- */
-
-CHILD_TEST(what_ends_is_forgotten)
-{
-	chunks(2, 0);
-	for (unsigned i = 1; i <= 5000; i++)
-		make(i, GRAPH(KERNEL(AT(i % 2), 0)));
-	spill_graph_access_forget(EXEC(7));
-	spill_graph_access_forget(EXEC(9999));
-	for (unsigned i = 1; i <= 5000; i++)
-		CHECK(launch(i) == (i == 7 ? 0 : 1u << i % 2));
-	spill_graph_access_forget_all();
-	for (unsigned i = 1; i <= 5000; i++)
-		CHECK(launch(i) == 0);
-	make(7, GRAPH(KERNEL(AT(0), 0)));
-	CHECK(launch(7) == 1);
-}
-
-CHILD_TEST(a_forked_child_knows_nothing)
-{
-	int status;
-	chunks(1, 0);
-	make(1, GRAPH(KERNEL(AT(0), 0)));
-	pid_t child = fork();
-	if (child == 0)
-		spill_graph_access_reset();
-	if (child == 0)
-		_exit(launch(1) != 0);
-	CHECK(waitpid(child, &status, 0) == child && status == 0);
-	CHECK(launch(1) == 1);
-}
-
-static void right_or_nothing(void *closure, const struct spill_graph_access *uses)
-{
-	CHECK(uses->count == 2 && uses->ranges[1].va == uses->site && uses->ranges[0].bytes == 8);
-}
-
-static void *works(void *seed)
-{
-	for (uintptr_t i = 0; i < 20000; i++) {
-		uint64_t site = (i * 31 + (uintptr_t)seed) * 2 + 3;
-		const struct spill_graph_range ranges[] = {{1, 8}, {site, 8}};
-		CUgraphExec exec = EXEC(1 + i % 7);
-		if (i % 3 == (uintptr_t)seed)
-			spill_graph_access_keep(
-			    exec, &(struct spill_graph_access){.site = site, .count = 2, .ranges = ranges});
-		else if (i % 1000 == 1)
-			spill_graph_access_forget_all();
-		else if (i % 11 == 1)
-			spill_graph_access_forget(exec);
-		else
-			spill_graph_access_look(exec, right_or_nothing, NULL);
-	}
-	return NULL;
-}
-
-CHILD_TEST(threads_change_and_launch)
-{
-	pthread_t threads[3];
-	for (uintptr_t i = 0; i < 3; i++)
-		CHECK(pthread_create(&threads[i], NULL, works, (void *)i) == 0);
-	for (unsigned i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
-}
-
-/* However many there are: memory is bounded, and what was kept is right. */
-CHILD_TEST(no_more_than_there_is_room_for)
-{
-	chunks(1, 0);
-	for (unsigned i = 1; i <= 20000; i++)
-		make(i, GRAPH(KERNEL(AT(0), 0)));
-	CHECK(launch(1) == 1 && launch(16384) == 1 && launch(16385) == 0 && launch(20000) == 0);
-	spill_graph_access_forget(EXEC(1));
-	make(20000, GRAPH(KERNEL(AT(0), 0)));
-	make(19999, GRAPH(KERNEL(AT(0), 0)));
-	CHECK(launch(20000) == 1 && launch(19999) == 0);
-}
-
-static void keep_ranges(CUgraphExec exec, const struct spill_graph_range *ranges, uint32_t number)
-{
-	spill_graph_access_keep(
-	    exec, &(struct spill_graph_access){.site = 3, .memory = 1, .count = number, .ranges = ranges});
-}
-
-/* Room for 2^20 ranges of all graphs, and what a graph had is free when it is forgotten. */
-CHILD_TEST(no_more_ranges_than_there_is_room_for)
-{
-	enum { MOST = 1 << 20 };
-	struct spill_graph_range *ranges = calloc(MOST + 1, sizeof(*ranges));
-	CHECK(ranges);
-	keep_ranges(EXEC(1), ranges, MOST + 1);
-	CHECK(spill_graph_access_memory(EXEC(1)) == 0);
-	for (unsigned i = 0; i < 2; i++) {
-		keep_ranges(EXEC(1), ranges, MOST - 1);
-		keep_ranges(EXEC(2), ranges, 2);
-		CHECK(spill_graph_access_memory(EXEC(1)) && !spill_graph_access_memory(EXEC(2)));
-		keep_ranges(EXEC(2), ranges, 1);
-		keep_ranges(EXEC(3), ranges, 1);
-		CHECK(spill_graph_access_memory(EXEC(2)) && !spill_graph_access_memory(EXEC(3)));
-		spill_graph_access_forget(EXEC(1));
-		spill_graph_access_forget(EXEC(2));
-	}
-	/* The own memory of a graph stays known, and its ranges are free. */
-	keep_ranges(EXEC(1), ranges, MOST);
-	spill_graph_access_forget_all();
-	CHECK(spill_graph_access_memory(EXEC(1)));
-	keep_ranges(EXEC(2), ranges, MOST);
-	CHECK(spill_graph_access_memory(EXEC(2)));
-	keep_ranges(EXEC(3), ranges, 1);
-	CHECK(!spill_graph_access_memory(EXEC(3)));
-	free(ranges);
-}
-
 static void count(void *closure, const struct spill_graph_access *uses)
 {
 	*(unsigned *)closure = uses->count;
@@ -783,8 +304,10 @@ CHILD_TEST(each_granule_once)
 	struct node *sets = calloc(many, sizeof(*sets));
 	for (unsigned i = 0; i < many; i++)
 		sets[i] = (struct node)SET(BASE + i * SPILL_CHUNK_MAP_UNIT);
+	asked = 0;
 	make(1, &(struct graph){many, sets});
 	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
+	CHECK(asked == 2 + 2 * SPILL_GRAPH_RANGES); /* nothing about the nodes behind */
 	/* A word and a set are two, although they begin alike. */
 	for (unsigned i = 0; i < 2000; i++)
 		words[i] = BASE + i * SPILL_CHUNK_MAP_UNIT;
@@ -795,5 +318,3 @@ CHILD_TEST(each_granule_once)
 	free(sets);
 	free(words);
 }
-
-/* -- all -------------------------------------------------------------------------------------------------- */

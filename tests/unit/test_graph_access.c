@@ -1,0 +1,141 @@
+/* The table of what executable graphs use (graph_access.h). Each case runs in a child of its own. */
+#include "graph_access.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "childtest.h"
+
+#define EXEC(number) ((const void *)(uintptr_t)(0x1000 * (number)))
+
+static const struct spill_graph_range range = {1, 8};
+
+static void keep(unsigned number)
+{
+	spill_graph_access_keep(EXEC(number),
+	                        &(struct spill_graph_access){.site = number, .count = 1, .ranges = &range});
+}
+
+static void note_site(void *closure, const struct spill_graph_access *access)
+{
+	CHECK(access->count == 1 && access->ranges[0].va == range.va &&
+	      access->ranges[0].bytes == range.bytes);
+	*(uint64_t *)closure = access->site;
+}
+
+/* Whether it is known, as what was kept. */
+static bool is_known(unsigned number)
+{
+	uint64_t site = 0;
+	bool known = spill_graph_access_look(EXEC(number), note_site, &site);
+	CHECK(known ? site == number : site == 0);
+	return known;
+}
+
+CHILD_TEST(what_ends_is_forgotten)
+{
+	for (unsigned i = 1; i <= 5000; i++)
+		keep(i);
+	spill_graph_access_forget(EXEC(7));
+	spill_graph_access_forget(EXEC(9999));
+	for (unsigned i = 1; i <= 5000; i++)
+		CHECK(is_known(i) == (i != 7));
+	spill_graph_access_forget_all();
+	for (unsigned i = 1; i <= 5000; i++)
+		CHECK(!is_known(i));
+	keep(7);
+	CHECK(is_known(7));
+}
+
+CHILD_TEST(a_forked_child_knows_nothing)
+{
+	int status;
+	keep(1);
+	pid_t child = fork();
+	if (child == 0)
+		spill_graph_access_reset();
+	if (child == 0)
+		_exit(is_known(1));
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(is_known(1));
+}
+
+static void right_or_nothing(void *closure, const struct spill_graph_access *uses)
+{
+	CHECK(uses->count == 2 && uses->ranges[1].va == uses->site && uses->ranges[0].bytes == 8);
+}
+
+static void *works(void *seed)
+{
+	for (uintptr_t i = 0; i < 20000; i++) {
+		uint64_t site = (i * 31 + (uintptr_t)seed) * 2 + 3;
+		const struct spill_graph_range ranges[] = {{1, 8}, {site, 8}};
+		const void *exec = EXEC(1 + i % 7);
+		if (i % 3 == (uintptr_t)seed)
+			spill_graph_access_keep(
+			    exec, &(struct spill_graph_access){.site = site, .count = 2, .ranges = ranges});
+		else if (i % 1000 == 1)
+			spill_graph_access_forget_all();
+		else if (i % 11 == 1)
+			spill_graph_access_forget(exec);
+		else
+			spill_graph_access_look(exec, right_or_nothing, NULL);
+	}
+	return NULL;
+}
+
+CHILD_TEST(threads_change_and_launch)
+{
+	pthread_t threads[3];
+	for (uintptr_t i = 0; i < 3; i++)
+		CHECK(pthread_create(&threads[i], NULL, works, (void *)i) == 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* However many there are: memory is bounded, and what was kept is right. */
+CHILD_TEST(no_more_than_there_is_room_for)
+{
+	for (unsigned i = 1; i <= 20000; i++)
+		keep(i);
+	CHECK(is_known(1) && is_known(16384) && !is_known(16385) && !is_known(20000));
+	spill_graph_access_forget(EXEC(1));
+	keep(20000);
+	keep(19999);
+	CHECK(is_known(20000) && !is_known(19999));
+}
+
+static void keep_ranges(const void *exec, const struct spill_graph_range *ranges, uint32_t number)
+{
+	spill_graph_access_keep(
+	    exec, &(struct spill_graph_access){.site = 3, .memory = 1, .count = number, .ranges = ranges});
+}
+
+/* Room for 2^20 ranges of all graphs, and what a graph had is free when it is forgotten. */
+CHILD_TEST(no_more_ranges_than_there_is_room_for)
+{
+	enum { MOST = 1 << 20 };
+	struct spill_graph_range *ranges = calloc(MOST + 1, sizeof(*ranges));
+	CHECK(ranges);
+	keep_ranges(EXEC(1), ranges, MOST + 1);
+	CHECK(spill_graph_access_memory(EXEC(1)) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		keep_ranges(EXEC(1), ranges, MOST - 1);
+		keep_ranges(EXEC(2), ranges, 2);
+		CHECK(spill_graph_access_memory(EXEC(1)) && !spill_graph_access_memory(EXEC(2)));
+		keep_ranges(EXEC(2), ranges, 1);
+		keep_ranges(EXEC(3), ranges, 1);
+		CHECK(spill_graph_access_memory(EXEC(2)) && !spill_graph_access_memory(EXEC(3)));
+		spill_graph_access_forget(EXEC(1));
+		spill_graph_access_forget(EXEC(2));
+	}
+	/* The own memory of a graph stays known, and its ranges are free. */
+	keep_ranges(EXEC(1), ranges, MOST);
+	spill_graph_access_forget_all();
+	CHECK(spill_graph_access_memory(EXEC(1)));
+	keep_ranges(EXEC(2), ranges, MOST);
+	CHECK(spill_graph_access_memory(EXEC(2)));
+	keep_ranges(EXEC(3), ranges, 1);
+	CHECK(!spill_graph_access_memory(EXEC(3)));
+	free(ranges);
+}
