@@ -140,18 +140,18 @@ uint64_t spill_param_extent(uint64_t site, uint32_t slot, uint64_t bytes)
 	return extent > bytes ? extent : bytes;
 }
 
-/* A function with one parameter of so many words; 0: nobody knows. */
+/* A function with one parameter of so many words; 0: nobody knows. What is behind in memory is no parameter of it. */
 static uint16_t words;
 
 const struct spill_layout *spill_layout_of(const void *function)
 {
-	static struct {
-		struct spill_layout layout;
-		struct spill_layout_part part;
-	} one;
-	one.layout.count = 1;
-	one.layout.parts[0].words = words;
-	return words ? &one.layout : NULL;
+	static _Alignas(struct spill_layout) char
+	    memory[sizeof(struct spill_layout) + 2 * sizeof(struct spill_layout_part)];
+	struct spill_layout *layout = (struct spill_layout *)(void *)memory;
+	layout->count = 1;
+	layout->parts[0].words = words;
+	layout->parts[1].words = 2;
+	return words ? layout : NULL;
 }
 
 /* -- hints ------------------------------------------------------------------------------------------------ */
@@ -263,6 +263,41 @@ TEST(a_launch_is_told_by_its_function_and_stream)
 	launch(&(uint64_t){AT(0)});
 	assert_string_equal(what_was_said(), "take:1 look:0 nothing:0 give:1");
 	assert_true(told.unknown);
+}
+
+/* As what follows the layout in memory would have it. */
+TEST(no_parameter_is_read_behind_the_last)
+{
+	allocation(0, 1);
+	allocation(2, 1);
+	launch((uint64_t[]){AT(0), AT(2)});
+	assert_true(told.count == 1 && told.keys[0] == KEY(0));
+}
+
+static bool is_known_launch(void **params, void **extra)
+{
+	tell(&(struct spill_hint){
+	    .function = &leaf, .size = {1, 1, 1, 1, 1, 1}, .params = params, .extra = extra});
+	return !told.unknown;
+}
+
+/* A buffer is known if it has all that the driver wants of one. A launch without parameters is known. */
+TEST(whether_all_that_a_launch_uses_is_known)
+{
+	static uint64_t buffer[32768 / 8];
+	size_t bytes = sizeof(buffer), more = sizeof(buffer) + 1;
+	overlaps = true;
+	assert_true(is_known_launch(NULL, NULL));
+	assert_true(is_known_launch((void *[]){buffer}, NULL));
+	assert_true(is_known_launch(NULL, (void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, buffer,
+	                                             CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL}));
+	assert_false(is_known_launch(NULL, (void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, buffer,
+	                                              CU_LAUNCH_PARAM_BUFFER_SIZE, &more, NULL}));
+	assert_false(is_known_launch(NULL, (void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, NULL}));
+	assert_false(is_known_launch(NULL, (void *[]){CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL}));
+	assert_false(is_known_launch(NULL, (void *[]){(void *)77, buffer, CU_LAUNCH_PARAM_BUFFER_POINTER,
+	                                              buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL}));
+	assert_false(is_known_launch((void *[]){buffer}, (void *[]){NULL})); /* both */
 }
 
 /* Mostly it is known already. What begins behind the first byte of a chunk's first unit is recorded each time. */
