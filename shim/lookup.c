@@ -52,21 +52,25 @@ static unsigned first_index_of(const char *(*name_at)(unsigned index), const cha
 	return low;
 }
 
+/* The index may be one behind the last. */
+static bool is_name_at(const char *(*name_at)(unsigned index), unsigned index, const char *name)
+{
+	return index < SPILL_HOOKS && strcmp(name_at(index), name) == 0;
+}
+
 /* The row of an exported symbol, or NULL. */
 static const struct spill_row *row_of(const char *symbol)
 {
 	unsigned index = first_index_of(symbol_at, symbol);
-	bool found = index < SPILL_HOOKS && strcmp(symbol_at(index), symbol) == 0;
-	return found ? &spill_rows[rows_by_symbol[index]] : NULL;
+	return is_name_at(symbol_at, index, symbol) ? &spill_rows[rows_by_symbol[index]] : NULL;
 }
 
 /* Iterates over a base's rows in the table's order. *next is 0 at first. NULL: no more. */
 static const struct spill_row *row_of_base(const char *base, unsigned *next)
 {
 	unsigned index = *next ? *next : first_index_of(base_at, base);
-	bool found = index < SPILL_HOOKS && strcmp(base_at(index), base) == 0;
 	*next = index + 1;
-	return found ? &spill_rows[rows_by_base[index]] : NULL;
+	return is_name_at(base_at, index, base) ? &spill_rows[rows_by_base[index]] : NULL;
 }
 
 bool spill_row_has_stub(const struct spill_row *row, const void *address)

@@ -55,7 +55,7 @@ bool spill_work_room(enum spill_hook hook, int result, const void *graph, const 
                      unsigned attempt)
 {
 	bool loses = loses_memory_if_refused(hook);
-	uint64_t whole = loses && graph ? spill_graph_access_memory(graph) : 0;
+	uint64_t whole = loses ? spill_graph_access_memory(graph) : 0;
 	/* Not inside a call of our own: this thread may be making room already. */
 	if (spill_thread.depth || (loses && (attempt || !whole)))
 		return false;

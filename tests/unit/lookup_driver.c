@@ -10,5 +10,7 @@ FUNCTION(cuMemAlloc_v2)
 FUNCTION(cuMemBatchDecompressAsync)
 FUNCTION(cuLaunchOfAnother)
 FUNCTION(cuTomorrow)
+FUNCTION(cuLaunchHostFunc)
+FUNCTION(cuMemcpyHtoD) /* the oldest form */
 FUNCTION(hipMalloc)
 FUNCTION(nvmlDeviceGetMemoryInfo)

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -232,6 +234,7 @@ TEST(what_the_driver_does_not_answer_stays_so)
 	assert_null(looked_up(SPILL_CUDA_DRIVER, "cuMemAllocTomorrow", NULL));
 	assert_null(looked_up(SPILL_CUDA_DRIVER, "cuMemAlloc", NULL));
 	assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, NULL, &exported), &exported);
+	assert_ptr_equal(looked_up(SPILL_CUDA_DRIVER, "zzz", &exported), &exported); /* behind all rows */
 	assert_int_equal(notes, 0);
 }
 
@@ -267,17 +270,43 @@ TEST(a_stub_is_known_by_its_row)
 	}
 }
 
-/* lookup_driver.c, beside this program. Also found by the search order. */
-static void *open_library(void)
+/* lookup_driver.c, beside this program. */
+static const char *path_of_library(void)
 {
-	char path[4200];
+	static char path[4200];
 	ssize_t length = readlink("/proc/self/exe", path, 4096);
 	assert_true(length > 0);
 	path[length] = '\0';
 	strcpy(strrchr(path, '/') + 1, "lookup_driver.so");
-	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	return path;
+}
+
+/* Also found by the search order. */
+static void *open_library(void)
+{
+	void *library = dlopen(path_of_library(), RTLD_NOW | RTLD_GLOBAL);
 	assert_non_null(library);
 	return library;
+}
+
+/* Another file with the same functions, under the driver's name. */
+static void *open_driver(void)
+{
+	char folder[] = "/tmp/lookup.XXXXXX", copy[64], bytes[4096];
+	size_t length;
+	assert_non_null(mkdtemp(folder));
+	snprintf(copy, sizeof(copy), "%s/libcuda.so.9", folder);
+	FILE *from = fopen(path_of_library(), "r"), *to = fopen(copy, "w");
+	assert_true(from && to);
+	while ((length = fread(bytes, 1, sizeof(bytes), from)) > 0)
+		assert_int_equal(fwrite(bytes, 1, length, to), length);
+	fclose(from);
+	assert_int_equal(fclose(to), 0);
+	void *driver = dlopen(copy, RTLD_NOW);
+	unlink(copy);
+	rmdir(folder);
+	assert_non_null(driver);
+	return driver;
 }
 
 static void *library(void)
@@ -318,11 +347,16 @@ static bool moves_after_answer(const char *base, void *answer)
 	return !spill_movable_never(0);
 }
 
-static bool moves_after_symbol(const char *name)
+static bool moves_after_symbol_of(void *handle, const char *name)
 {
 	spill_movable_reset();
-	spill_dlsym_find(library(), name, &has_newer);
+	spill_dlsym_find(handle, name, &has_newer);
 	return !spill_movable_never(0);
+}
+
+static bool moves_after_symbol(const char *name)
+{
+	return moves_after_symbol_of(library(), name);
 }
 
 TEST(work_that_is_not_known_stops_all_moves)
@@ -333,8 +367,23 @@ TEST(work_that_is_not_known_stops_all_moves)
 	/* Nobody has the first, and the second is of another library than the driver. */
 	assert_true(moves_after_symbol("cuLaunchTomorrow"));
 	assert_true(moves_after_symbol("cuLaunchOfAnother"));
+	assert_true(moves_after_answer("cuLaunchHostFunc", &unknown));
 	is_off = true;
 	assert_true(moves_after_answer("cuLaunchTomorrow", &unknown));
+}
+
+/* Calls of the host are no work of the device. The oldest forms have 32-bit addresses. */
+TEST(work_of_the_driver_that_is_not_known_stops_all_moves)
+{
+	void *driver = open_driver();
+	assert_false(moves_after_symbol_of(driver, "cuLaunchOfAnother"));
+	assert_true(moves_after_symbol_of(driver, "cuLaunchTomorrow")); /* it has none */
+	assert_true(moves_after_symbol_of(driver, "cuTomorrow"));
+	assert_true(moves_after_symbol_of(driver, "cuLaunchHostFunc"));
+	assert_true(moves_after_symbol_of(driver, "cuMemcpyHtoD"));
+	is_off = true;
+	assert_true(moves_after_symbol_of(driver, "cuLaunchOfAnother"));
+	dlclose(driver);
 }
 
 /* Who looks it up may call it without libspill's seeing that. */
@@ -423,5 +472,9 @@ TEST(only_a_close_that_unloads_counts)
 	assert_int_equal(dlclose(open_library()), 0);
 	assert_int_equal(spill_unloads(), before);
 	assert_int_equal(dlclose(library()), 0);
+	assert_int_equal(spill_unloads(), before + 1);
+	/* The next close unloads nothing. */
+	open_library();
+	assert_int_equal(dlclose(open_library()), 0);
 	assert_int_equal(spill_unloads(), before + 1);
 }

@@ -232,6 +232,18 @@ CHILD_TEST(nothing_moves_for_who_has_the_device_decompress)
 	}
 }
 
+/* A program that is linked with it looks nothing up: the first call tells. */
+CHILD_TEST(nothing_moves_behind_the_first_call_to_decompress)
+{
+	static struct spill_policy policy;
+	spill_policy_default(&policy);
+	spill_process_use_policy(&policy);
+	CHECK(launch() == CUDA_SUCCESS && !spill_movable_never(0));
+	CHECK(!spill_work_begin(SPILL_HOOK_cuMemBatchDecompressAsync, SPILL_WORK_cuMemBatchDecompressAsync,
+	                        SPILL_WAY_LINK));
+	CHECK(spill_movable_never(0));
+}
+
 CHILD_TEST(names_the_call_of_the_runtime)
 {
 	struct spill_request frame = {.api = "cudaLaunchKernel"};
