@@ -6,11 +6,13 @@
 #include "logtest.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "libc_symbol.h"
 #include "runtime.h"
 
 /* The totals are the engine's; that they were asked for is what counts here. */
@@ -177,24 +179,81 @@ TEST(exit_asks_for_the_totals)
 	ends(end_by_exit, "exit", 0, 5);
 }
 
+static void assert_nothing(void)
+{
+	assert(!"a failed assertion");
+}
+
+static void exit_with_3(void)
+{
+	_exit(3);
+}
+
+static void exit_with_4(void)
+{
+	_Exit(4);
+}
+
+static const struct early_end {
+	const char *name;
+	void (*end)(void);
+	int status; /* without libc's functions */
+	int signal; /* by these; 0: the status */
+} early_ends[] = {{"abort", abort, 134, SIGABRT},
+                  {"assert", assert_nothing, 134, SIGABRT},
+                  {"_exit", exit_with_3, 3, 0},
+                  {"_Exit", exit_with_4, 4, 0}};
+#define EARLY_ENDS (sizeof(early_ends) / sizeof(early_ends[0]))
+
 /* A constructor that runs before those of process.c. Each library of the program may have one. */
 __attribute__((constructor(101))) static void end_early(void)
 {
-	if (getenv("TEST_ENDS_EARLY"))
-		abort();
+	const char *how = getenv("TEST_ENDS_EARLY");
+	for (unsigned i = 0; how && i < EARLY_ENDS; i++)
+		if (!strcmp(early_ends[i].name, how))
+			early_ends[i].end();
 }
+
+static const char *early_end;
+static bool without_libc;
 
 static void run_that_ends_early(void)
 {
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-	setenv("TEST_ENDS_EARLY", "1", 1);
+	close(STDERR_FILENO);
+	setenv("TEST_ENDS_EARLY", early_end, 1);
+	if (without_libc)
+		setenv("TEST_WITHOUT_LIBC", "1", 1);
 	execl("/proc/self/exe", "test_process", NULL);
 }
 
-TEST(abort_before_all_else_is_libcs)
+/* In place of libc_symbol.c, from the loading on. This is the program, so the next ones are libc's. */
+void *spill_libc_symbol(const char *name)
 {
-	int ended = child_status(run_that_ends_early);
-	assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
+	return getenv("TEST_WITHOUT_LIBC") ? NULL : dlsym(RTLD_NEXT, name);
+}
+
+TEST(an_end_before_all_else_is_libcs)
+{
+	without_libc = false;
+	for (unsigned i = 0; i < EARLY_ENDS; i++) {
+		early_end = early_ends[i].name;
+		int ended = child_status(run_that_ends_early);
+		if (early_ends[i].signal)
+			assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == early_ends[i].signal);
+		else
+			assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == early_ends[i].status);
+	}
+}
+
+TEST(without_libcs_functions_the_kernel_ends_it)
+{
+	without_libc = true;
+	for (unsigned i = 0; i < EARLY_ENDS; i++) {
+		early_end = early_ends[i].name;
+		int ended = child_status(run_that_ends_early);
+		assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == early_ends[i].status);
+	}
 }
 
 TEST(abort_in_the_middle_of_us_does_not_hang)
