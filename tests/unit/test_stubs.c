@@ -4,6 +4,7 @@
  */
 #include "childtest.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "graph_hints.h"
 #include "hints.h"
 #include "layouts.h"
+#include "libc_symbol.h"
 #include "make_room.h"
 #include "movable.h"
 #include "note.h"
@@ -160,8 +162,30 @@ void spill_movable_forbid(const char *reason)
 {
 }
 
+static char note[512];
+
 void spill_note(const char *code, const char *text)
 {
+	CHECK(!strcmp(code, "foreign-dlsym"));
+	snprintf(note, sizeof(note), "%s", text);
+}
+
+/* The dlsym that this program calls is libc's. */
+static bool wrapped;
+
+static void *behind_the_wrapper(void *handle, const char *name)
+{
+	return NULL;
+}
+
+spill_dlsym_fn *spill_real_dlsym(void)
+{
+	return wrapped ? behind_the_wrapper : dlsym;
+}
+
+int spill_real_dlclose(void *handle)
+{
+	return 0;
 }
 
 /* -- requests --------------------------------------------------------------------------------------------- */
@@ -321,4 +345,19 @@ CHILD_TEST(work_outside_the_gate_is_counted_too)
 	set_bytes(SPILL_HOOK_cuMemsetD8_v2, SPILL_WAY_LINK, 3);
 	allocate(SPILL_WAY_LINK, &ptr);
 	CHECK(!strcmp(hits(), "cuMemAlloc_v2/link:1 cuMemsetD8_v2/link:5"));
+}
+
+/* -- wrappers --------------------------------------------------------------------------------------------- */
+
+/* It is before libspill's, so what it finds may go past libspill. */
+CHILD_TEST(another_dlsym_before_ours_is_noted)
+{
+	CUdeviceptr ptr;
+	allocate(SPILL_WAY_LINK, &ptr);
+	shim->note_bypass();
+	CHECK(!note[0]);
+	wrapped = true;
+	shim->note_bypass();
+	CHECK(strstr(
+	    note, "libc.so.6 has a dlsym before libspill's: functions that it finds may go past libspill"));
 }
