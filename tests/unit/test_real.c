@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ int spill_real_dlclose(void *handle)
 }
 
 static void *next; /* behind us, of any name */
-static unsigned look_ups;
+static _Atomic unsigned look_ups;
 
 void *spill_libc_symbol(const char *name)
 {
@@ -220,6 +221,29 @@ TEST(callers_do_not_get_the_functions_of_others)
 			next = times ? stub : i % 2 ? first : second;
 			assert_ptr_equal(spill_real(hook, &callers[i * i]), i % 2 ? first : second);
 		}
+}
+
+static void *find_functions(void *argument)
+{
+	unsigned *wrong = argument;
+	for (unsigned i = 0; i < CALLERS; i++)
+		*wrong += spill_real(&spill_rows[PLAIN], &callers[i * i]) != first;
+	return NULL;
+}
+
+/* What one thread has looked up, another one reads whole (scripts/check tsan). */
+TEST(threads_know_what_others_found)
+{
+	pthread_t threads[3];
+	unsigned wrong[3] = {0};
+	spill_unloads_count();
+	next = first;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, find_functions, &wrong[i]), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(wrong[i], 0);
+	}
 }
 
 TEST(what_was_known_before_an_unload_makes_room)
