@@ -56,7 +56,8 @@ __attribute__((constructor)) static void replace(void)
 static void allocation(unsigned first, unsigned count, unsigned hosts)
 {
 	for (unsigned i = first; i < first + count; i++)
-		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, hosts >> i & 1, i + 1 < first + count));
+		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, i < 32 && hosts >> i & 1,
+		                          i + 1 < first + count));
 }
 
 /* The ranges are in the chunks that were told, and each of these is in a range. */
