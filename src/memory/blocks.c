@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "chunk_map.h"
 #include "minmax.h"
+#include "process.h"
 
 /* The bytes in use of each chunk, and whether a report did not fit the ones before it. */
 struct in_use {
@@ -20,6 +21,7 @@ static struct spill_chunked **followed;                  /* in order of their ad
 static unsigned capacity;
 static _Atomic unsigned count;
 static _Atomic bool captured; /* a capture was seen */
+static _Atomic bool gaps;     /* a block reaches over memory that never moves */
 
 bool spill_blocks_any(void)
 {
@@ -125,7 +127,7 @@ static unsigned live_chunk(const struct spill_chunked *chunked, unsigned index,
 static void distrust(struct spill_chunked *chunked)
 {
 	((struct in_use *)chunked->owner)->wrong = true;
-	atomic_store_explicit(&chunked->exact_begins, false, memory_order_relaxed);
+	atomic_store(&chunked->exact_begins, false);
 }
 
 /* Adds the block's part of each chunk, or subtracts it. pre: locked */
@@ -143,13 +145,22 @@ static void count_block(struct spill_chunked *chunked, uint64_t ptr, uint64_t by
 	}
 }
 
+/*
+ * True: where its buffers begin counts. In segments of the native allocator what launches tell serves better, unless memory
+ * moves beside kernels: with the true ends, exchanges are smaller, and more (docs/measurements.md).
+ */
+static bool begins_count(const struct spill_chunked *chunked)
+{
+	return chunked->set || spill_process_policy()->movable_follow == SPILL_FOLLOW_OVERLAP;
+}
+
 /* Its first block. */
 static void begin_counts(struct spill_chunked *chunked)
 {
 	chunked->owner = calloc(1, sizeof(struct in_use) + chunked->count * sizeof(uint64_t));
 	if (!chunked->owner)
 		return;
-	atomic_store_explicit(&chunked->exact_begins, true, memory_order_relaxed);
+	atomic_store(&chunked->exact_begins, begins_count(chunked) && !atomic_load(&gaps));
 	atomic_store_explicit(&chunked->live, live_chunk, memory_order_release);
 }
 
@@ -183,15 +194,31 @@ static struct spill_chunked *count_part(uint64_t ptr, uint64_t *bytes, bool take
 	return chunked;
 }
 
+void spill_blocks_reach_over(void)
+{
+	pthread_mutex_lock(&lock);
+	atomic_store(&gaps, true);
+	for (unsigned i = 0; i < count; i++)
+		atomic_store(&followed[i]->exact_begins, false);
+	pthread_mutex_unlock(&lock);
+}
+
 void spill_blocks_taken(uint64_t ptr, uint64_t bytes, spill_blocks_part_fn *each)
 {
+	bool begins = false, whole = true;
 	look_for_captures();
-	spill_chunk_map_buffer(ptr, bytes);
-	for (uint64_t part = bytes; bytes; ptr += part, part = bytes -= part) {
-		struct spill_chunked *chunked = count_part(ptr, &part, true);
-		if (chunked)
-			each(chunked, ptr, part);
+	for (uint64_t at = ptr, left = bytes, part = left; left; at += part, part = left -= part) {
+		struct spill_chunked *chunked = count_part(at, &part, true);
+		whole &= chunked != NULL;
+		if (chunked) {
+			begins |= begins_count(chunked);
+			each(chunked, at, part);
+		}
 	}
+	if (begins)
+		spill_chunk_map_buffer(ptr, bytes);
+	if (begins && !whole)
+		spill_blocks_reach_over();
 }
 
 void spill_blocks_given(uint64_t ptr, uint64_t bytes)
@@ -206,6 +233,7 @@ static void forget_parent(void)
 {
 	count = 0;
 	atomic_store(&captured, false);
+	atomic_store(&gaps, false);
 }
 
 const struct spill_fork_lock spill_blocks_fork_lock = {&lock, forget_parent};

@@ -34,6 +34,12 @@ void spill_blocks_taken(uint64_t ptr, uint64_t bytes, spill_blocks_part_fn *each
 /* The program has given it back. */
 void spill_blocks_given(uint64_t ptr, uint64_t bytes);
 
+/*
+ * A block may reach over memory that never moves, and that nobody finds in the chunk map: a set was pinned. So what a
+ * launch names of blocks that begin in front of it is not all that it uses, for good (exact_begins).
+ */
+void spill_blocks_reach_over(void);
+
 extern const struct spill_fork_lock spill_blocks_fork_lock;
 
 #endif

@@ -402,6 +402,8 @@ struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
 void spill_chunked_pin_held(struct spill_chunked *chunked)
 {
 	chunked->pinned = true;
+	if (chunked->set)
+		spill_blocks_reach_over();
 	pthread_mutex_lock(&lock);
 	set_followed(chunked, false);
 	pthread_mutex_unlock(&lock);

@@ -53,8 +53,9 @@ struct spill_chunked {
 	uint64_t users;
 	/* Where it is known which parts of a chunk are in use (ordered_pool.h, blocks.h), as spill_chunked_live. */
 	spill_chunked_live_fn *_Atomic live;
-	void *owner;               /* for `live`; freed with the placement. */
-	_Atomic bool exact_begins; /* it is known where each buffer in it begins. */
+	void *owner; /* for `live`; freed with the placement. */
+	/* It is known where each buffer in it begins, and the chunk map has all of each: a launch names what it uses. */
+	_Atomic bool exact_begins;
 	/* While an exportable set is made: the vendor's properties of its memory on the device. */
 	const void *properties;
 	uint64_t range;       /* bytes of the reserved range. */

@@ -62,8 +62,9 @@ bool spill_flight_takes(const struct spill_backend *backend, const struct spill_
 {
 	int list[SPILL_DEVICES];
 	const struct spill_chunk *chunk = &chunked->chunks[index];
-	return !chunked->set && !chunked->pinned && !chunked->users && (!chunk->unmapped || chunk->away) &&
-	       !spill_peer_devices(backend, chunked->base.device, list);
+	bool others = chunked->users & ~(1ull << chunked->base.device);
+	return (!chunked->set || chunked->exact_begins) && !chunked->pinned && !others &&
+	       (!chunk->unmapped || chunk->away) && !spill_peer_devices(backend, chunked->base.device, list);
 }
 
 struct spill_span spill_flight_reach(const struct spill_chunked *chunked, unsigned index)

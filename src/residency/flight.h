@@ -19,7 +19,7 @@
 
 /*
  * Can a chunk be in flight? Not if others than its device have access, or if nothing tells how far a buffer in
- * it reaches: from one chunk set into the next.
+ * it reaches: from one chunk set into the next (exact_begins).
  */
 bool spill_flight_takes(const struct spill_backend *backend, const struct spill_chunked *chunked,
                         unsigned index);

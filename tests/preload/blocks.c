@@ -5,8 +5,8 @@
  *	blocks KERNELS SEGMENTS STEPS [capture] [expandable]
  *
  * It tells libc10.so of each block (c10.c). With `capture` it captures something before the first step. With `expandable` it
- * maps its segments side by side, like PyTorch's expandable ones, and every second block reaches over two. Prints what
- * happened; exit status 1: data was wrong.
+ * maps its segments side by side, like PyTorch's expandable ones, and every second block reaches over two. The last one is
+ * mapped anew after each step. Prints what happened; exit status 1: data was wrong.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,6 +66,19 @@ static void check_block(unsigned block, uint64_t seed)
 	must(cuLaunchKernel(verify, 4, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL), "verify");
 }
 
+static const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                               .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+static CUdeviceptr last_segment; /* expandable; 0: none */
+static CUmemGenericAllocationHandle last_handle;
+
+static void map_last(void)
+{
+	const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+	must(cuMemMap(last_segment, SEGMENT, 0, last_handle, 0), "map");
+	must(cuMemSetAccess(last_segment, SEGMENT, &access, 1), "access");
+}
+
 static void step(unsigned number, unsigned count)
 {
 	for (unsigned i = KEPT; i < count; i++) {
@@ -78,6 +91,10 @@ static void step(unsigned number, unsigned count)
 		tell(blocks[i], false, 1);
 	}
 	must(cuCtxSynchronize(), "synchronize");
+	if (last_segment) {
+		must(cuMemUnmap(last_segment, SEGMENT), "unmap");
+		map_last();
+	}
 }
 
 static void begin(const char *kernels)
@@ -122,17 +139,13 @@ static unsigned make_segments(unsigned segments)
 
 static unsigned make_expandable_segments(unsigned segments)
 {
-	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-	CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-	CUmemGenericAllocationHandle handle;
 	CUdeviceptr base;
 
 	must(cuMemAddressReserve(&base, segments * SEGMENT, 0, 0, 0), "reserve");
 	for (unsigned i = 0; i < segments; i++) {
-		must(cuMemCreate(&handle, SEGMENT, &properties, 0), "create");
-		must(cuMemMap(base + i * SEGMENT, SEGMENT, 0, handle, 0), "map");
-		must(cuMemSetAccess(base + i * SEGMENT, SEGMENT, &access, 1), "access");
+		last_segment = base + i * SEGMENT;
+		must(cuMemCreate(&last_handle, SEGMENT, &properties, 0), "create");
+		map_last();
 	}
 	for (unsigned i = 0; i < 2 * segments - 1; i++)
 		blocks[i] = base + BLOCK / 2 + i * BLOCK;

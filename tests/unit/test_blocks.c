@@ -236,6 +236,7 @@ static void make_sets(uint64_t gap)
 	const char *error = NULL;
 	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, WHOLE, 0,
 	                                   SPILL_UNLIMITED};
+	part_count = 0;
 	assert_int_equal(fake_vendor_backend.vmm->reserve((SETS + 1) * WHOLE, FAKE_SMALL_UNIT, &range), 0);
 	for (unsigned i = 0; i < SETS; i++) {
 		sets[i] = spill_chunked_of(spill_place_movable_set.make(&want, &error));
@@ -295,6 +296,32 @@ TEST(parts_that_are_not_followed)
 	end_sets();
 }
 
+/* Behind memory that never moves, no launch names the rest of a block. */
+TEST(a_block_over_a_pinned_set)
+{
+	for (unsigned which = 0; which < 2; which++) {
+		make_sets(0);
+		spill_blocks_taken(range, SETS * WHOLE, note_part);
+		assert_true(sets[0]->exact_begins && sets[2]->exact_begins);
+		part_count = 0;
+		if (which) {
+			spill_chunked_pin(sets[1]);
+		} else {
+			spill_blocks_end(sets[1]); /* or it never was one */
+			spill_blocks_taken(range, SETS * WHOLE, note_part);
+		}
+		assert_false(sets[0]->exact_begins || sets[2]->exact_begins);
+		unmap_set(0);
+		map_set(0, range);
+		part_count = 0;
+		take(range, CHUNK);
+		assert_false(sets[0]->exact_begins);
+		end_sets();
+		spill_blocks_fork_lock.forget_parent();
+		spill_blocks_follow(of);
+	}
+}
+
 /* Its blocks are those of its addresses. */
 TEST(a_set_is_mapped_elsewhere)
 {
@@ -338,6 +365,7 @@ static bool begins(uint64_t ptr)
 	return entry.begun;
 }
 
+/* Of the native allocator only where memory moves beside kernels. */
 TEST(a_block_is_one_buffer)
 {
 	const uint64_t unit = SPILL_CHUNK_MAP_UNIT, bytes = 16 * unit;
@@ -348,6 +376,15 @@ TEST(a_block_is_one_buffer)
 	spill_chunked_enlist(large);
 	uint64_t ptr = large->base.ptr;
 	assert_false(large->exact_begins);
+	take(ptr, bytes);
+	assert_false(large->exact_begins);
+	end(large);
+	fake_vendor_reset_mover(2 * bytes);
+	policy.movable_follow = SPILL_FOLLOW_OVERLAP;
+	spill_process_use_policy(&policy);
+	large = make(bytes);
+	spill_chunked_enlist(large);
+	ptr = large->base.ptr;
 	take(ptr, bytes);
 	assert_true(large->exact_begins);
 	for (unsigned i = 0; i < 16; i++)

@@ -370,12 +370,15 @@ TEST(what_never_flies)
 	struct spill_chunked *of = make_half();
 	assert_true(spill_flight_takes(&fake_vendor_backend, of, 0));
 	of->set = true;
+	of->users = 1; /* its own device */
 	assert_false(spill_flight_takes(&fake_vendor_backend, of, 0));
-	of->set = false;
+	of->exact_begins = true;
+	assert_true(spill_flight_takes(&fake_vendor_backend, of, 0));
+	of->set = of->exact_begins = false;
 	of->pinned = true;
 	assert_false(spill_flight_takes(&fake_vendor_backend, of, 0));
 	of->pinned = false;
-	of->users = 2;
+	of->users = 3;
 	assert_false(spill_flight_takes(&fake_vendor_backend, of, 0));
 	of->users = 0;
 	of->chunks[0].unmapped = true;
