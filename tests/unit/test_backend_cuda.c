@@ -6,6 +6,9 @@
 #define SETUP setup
 #include "unit.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -979,6 +982,81 @@ TEST_WITH(spare_events_are_bounded, setup_moving, NULL)
 	ended = CONTEXT(5);
 	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(6), 4), 0);
 	assert_int_equal(events_made - events_ended, kept + 4);
+}
+
+/* Ends all contexts of the tests before. Then all places are taken by spares of one. */
+static void fill_spares(CUcontext context)
+{
+	struct spill_context_end end = spill_context_end_begin(&spill_backend_cuda, 0, NULL);
+	spill_backend_cuda.contexts->ended(&end);
+	spill_context_end_finish(&end, false);
+	ended = NULL;
+	unsigned destroyed = events_ended;
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, context, 64), 0);
+	assert_int_equal(events_ended, destroyed);
+}
+
+static void all_are_there(CUcontext context)
+{
+	unsigned made = events_made;
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, context, 64), 0);
+	assert_int_equal(events_made, made);
+}
+
+static void makes_one_for(CUcontext context, unsigned makes)
+{
+	void *event;
+	unsigned made = events_made;
+	assert_int_equal(spill_backend_cuda.moves->mark(0, context, &event), 0);
+	assert_int_equal(events_made, made + makes);
+	spill_backend_cuda.events->destroy(0, context, event);
+}
+
+/* Its spares stay where they are. */
+TEST_WITH(another_context_makes_no_room, setup_moving, NULL)
+{
+	fill_spares(CONTEXT(5));
+	unsigned destroyed = events_ended;
+	makes_one_for(CONTEXT(6), 1);
+	assert_int_equal(events_ended, destroyed + 1);
+	all_are_there(CONTEXT(5));
+}
+
+static void *end_and_undo(void *unused)
+{
+	struct spill_context_end end = spill_context_end_begin(&spill_backend_cuda, 0, CONTEXT(5));
+	spill_context_end_finish(&end, true);
+	return NULL;
+}
+
+/* An end waits for a thread that holds the context. Whether the spares live is not known yet, so they stay. */
+TEST_WITH(a_context_whose_end_begins_makes_no_room, setup_moving, NULL)
+{
+	struct spill_context_hold hold;
+	pthread_t thread;
+	fill_spares(CONTEXT(5));
+	unsigned destroyed = events_ended;
+	assert_true(spill_context_hold(&hold, &spill_backend_cuda, 0, CONTEXT(5), UINT64_MAX));
+	assert_int_equal(pthread_create(&thread, NULL, end_and_undo, NULL), 0);
+	while (!spill_context_ending(&spill_backend_cuda, 0, CONTEXT(5), 0))
+		sched_yield();
+	makes_one_for(CONTEXT(6), 1);
+	assert_int_equal(events_ended, destroyed + 1);
+	spill_context_release(&hold);
+	pthread_join(thread, NULL);
+	all_are_there(CONTEXT(5));
+}
+
+/* A thread was late: it put its event here behind the end. The driver need not be asked. */
+TEST_WITH(a_dead_context_makes_room, setup_moving, NULL)
+{
+	fill_spares(CONTEXT(5));
+	unsigned destroyed = events_ended;
+	struct spill_context_end end = spill_context_end_begin(&spill_backend_cuda, 0, CONTEXT(5));
+	spill_context_end_finish(&end, false);
+	makes_one_for(CONTEXT(6), 1);
+	assert_int_equal(events_ended, destroyed);
+	makes_one_for(CONTEXT(6), 0);
 }
 
 TEST_WITH(moves_need_each_of_their_functions, setup_moving, NULL)
