@@ -73,6 +73,8 @@ TEST(devices_that_there_are)
 	assert_non_null(
 	    spill_copier_of(&fake_vendor_backend, SPILL_DEVICES - 1, &context, SPILL_COPIER_VIEW));
 	spill_mover_unlock();
+	assert_false(spill_copier_prepare(&fake_vendor_backend, -1, &context));
+	assert_false(spill_copier_prepare(&fake_vendor_backend, SPILL_DEVICES, &context));
 }
 
 /* -- waiting ----------------------------------------------------------------------------------- */

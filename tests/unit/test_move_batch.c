@@ -439,6 +439,23 @@ TEST(memory_that_is_left_over)
 	assert_string_equal(what_was_said(), "device:10 host:12 host:14 device:16");
 }
 
+/* A batch grows with its moves. */
+TEST(any_number_of_moves)
+{
+	struct spill_move_batch grows = {0};
+	const struct spill_move move = {.chunked = allocation(false), .index = 1};
+	for (unsigned i = 1; i <= 200; i++) {
+		assert_true(spill_move_batch_add(&grows, &move));
+		assert_int_equal(grows.count, i);
+		assert_int_equal(grows.bytes, i * CHUNK);
+	}
+	assert_memory_equal(&grows.moves[0], &move, sizeof(move));
+	assert_memory_equal(&grows.moves[199], &move, sizeof(move));
+	spill_move_batch_end(&grows);
+	assert_null(grows.moves);
+	assert_int_equal(grows.count + grows.capacity + grows.bytes, 0);
+}
+
 /* -- what is told ------------------------------------------------------------------------------ */
 
 static struct spill_move_reason reason(enum spill_move_kind kind, enum spill_reason why)

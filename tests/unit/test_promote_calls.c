@@ -29,7 +29,7 @@
 static struct spill_policy policy;
 static struct spill_backend vendor;
 static struct {
-	bool hopeless;
+	bool hopeless, all_dead; /* all_dead: nothing on the host counts, so it need not come */
 	uint64_t room;
 	unsigned gets, refused; /* calls for device memory. The one with this number, from 1, is refused */
 	unsigned looks;
@@ -127,7 +127,7 @@ struct spill_victim *spill_victim_list(int device, bool on_host, uint64_t older_
 	struct spill_victim *list = calloc(WALKED, sizeof(*list));
 	assert_true(on_host);
 	*count = 0;
-	for (unsigned i = 0; i < walked_count; i++)
+	for (unsigned i = 0; i < walked_count && !world.all_dead; i++)
 		if (walked[i].chunked.base.device == device && spill_chunked_away(&walked[i].chunked))
 			list[(*count)++].data = &walked[i].chunked;
 	return list;
@@ -289,6 +289,23 @@ TEST(a_newcomer_whose_room_others_take_is_given_up)
 	look();
 	assert_false(owed->owed);
 	assert_string_equal(what_was_said(), "demote:12288 add:20 carry:1 settle:1 report:1 end:1");
+}
+
+/* They may be used again, so looks go on. */
+TEST(dead_chunks_need_not_come)
+{
+	on_host(1);
+	world.room = CHUNK;
+	world.all_dead = true;
+	look();
+	world.all_dead = false;
+	fake_clock.ns += LOOK - 1;
+	assert_true(spill_promote_maintain());
+	assert_int_equal(world.looks, 0);
+	assert_string_equal(what_was_said(), "");
+	fake_clock.ns++;
+	spill_promote_maintain();
+	assert_string_equal(what_was_said(), "add:10 carry:1 settle:1 report:1 end:1");
 }
 
 /* Devices beyond those that libspill serves have nothing to come back. */
