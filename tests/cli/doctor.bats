@@ -558,6 +558,10 @@ machine() {
 		run "$spill" doctor -v --root m -- $command
 		has "host.ahead = 2GiB from the environment wins over 1GiB from p.conf:2 [app train.py]"
 	done
+	printf '#!%s\n' "$PWD/shims/python3" >train.py # as env finds it, and its own arguments are no script
+	run "$spill" doctor -v --root m -- ./train.py other.py
+	has "wins over 1GiB from p.conf:2 [app train.py]"
+	printf '#!%s -u\n' "$python" >train.py
 	run "$spill" doctor -v --root m -- "$python" -um torch.run train.py
 	has "wins over 3GiB from p.conf:4 [app torch.run]"
 	for command in ./other "$python -c train.py" "cat train.py"; do

@@ -56,9 +56,11 @@ void program_name(char *const *words, char *name, size_t size)
 	}
 	while (last < PROGRAM_SCRIPTS && find_interpreter_of(files[last], files[last + 1]))
 		last++;
-	for (unsigned i = last; i > 0; i--)
-		add_word(&line, files[i]);
-	size_t own = line.length; /* where the program's own words begin */
+	if (last)
+		add_word(&line, files[last]);
+	size_t handed_on = line.length; /* where the words of a wrapper begin */
+	for (unsigned i = last; i > 1; i--)
+		add_word(&line, files[i - 1]);
 	add_word(&line, last ? files[0] : words[0]);
 	for (words++; *words; words++)
 		add_word(&line, *words);
@@ -66,5 +68,5 @@ void program_name(char *const *words, char *name, size_t size)
 	spill_text_add(&text, spill_file_name(whole ? whole : files[last]));
 	free(whole);
 	spill_program_script(name, size, line.bytes, line.length);
-	spill_program_script(name, size, line.bytes + own, line.length - own);
+	spill_program_script(name, size, line.bytes + handed_on, line.length - handed_on);
 }
