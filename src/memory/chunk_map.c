@@ -125,19 +125,16 @@ void spill_chunk_map_begins(uint64_t address)
 		note_begin(entry.key, entry.key, true);
 }
 
-/* The flags of a unit that a buffer at `at` reaches, up to `end`. */
+/* The flags of a unit that a buffer at `at` reaches, up to `end`. Its own begin is noted later. */
 static union word with_buffer(union word word, uint64_t unit, uint64_t at, uint64_t end)
 {
 	uint64_t unit_start = unit << SPILL_CHUNK_MAP_UNIT_SHIFT,
 	         chunk_end = (uint64_t)(word.entry.key + word.entry.count) << SPILL_CHUNK_MAP_UNIT_SHIFT;
-	bool is_first = unit == word.entry.key;
 	word.entry.exact = 1;
 	if (unit_start > at)
 		word.entry.begun = 0;
-	else if (unit_start == at || !is_first)
-		word.entry.begun = 1;
-	if (is_first)
-		word.entry.inside = at > unit_start || end < chunk_end;
+	if (unit == word.entry.key)
+		word.entry.inside = end < chunk_end;
 	return word;
 }
 
@@ -156,7 +153,6 @@ void spill_chunk_map_buffer(uint64_t at, uint64_t bytes)
 		} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word,
 		                                                memory_order_relaxed, memory_order_relaxed));
 	}
-	/* In a chunk that began before, its first unit says so. */
 	spill_chunk_map_begins(at);
 	if (spill_chunk_map_of(end, &entry) && entry.exact)
 		spill_chunk_map_begins(end);

@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include "unit.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "chunk_map.h"
+#include "fake_libc.h"
 
 #define BASE (5ull << 40)
 #define END (1ull << 48) /* of a program's addresses on aarch64; on x86-64 they are fewer */
@@ -60,6 +62,27 @@ TEST(what_is_no_granule_is_not_kept)
 	assert_true(at(END - 1).present);
 	assert_true(nothing_at(END / 2 - 1) && nothing_at(END / 2));
 	spill_chunk_map_clear(END - SPILL_CHUNK_MAP_UNIT, SPILL_CHUNK_MAP_UNIT);
+}
+
+/* The second leaf of two is missing. The first stays, and serves later. */
+TEST(without_memory_a_chunk_is_not_kept)
+{
+	uint64_t unit = SPILL_CHUNK_MAP_UNIT, leaf = SPILL_CHUNK_MAP_LEAF_ENTRIES * unit,
+	         edge = BASE + 7 * leaf;
+	fake_libc_fail(FAKE_mmap64, 2, 1, ENOMEM);
+	errno = 5;
+	assert_false(spill_chunk_map_set(edge - unit, 2 * unit, true, false));
+	assert_int_equal(errno, 5);
+	assert_true(nothing_at(edge - unit) && nothing_at(edge));
+	fake_libc_reset();
+	assert_true(spill_chunk_map_set(edge - unit, 2 * unit, true, false));
+	assert_int_equal(fake_libc[FAKE_mmap64].calls, 1);
+	/* To the end of a leaf: the next one is not needed. */
+	assert_true(spill_chunk_map_set(edge + 2 * leaf - unit, unit, true, false));
+	assert_int_equal(fake_libc[FAKE_mmap64].calls, 2);
+	spill_chunk_map_clear(edge + 2 * leaf - unit, unit);
+	assert_true(at(edge - unit).present && at(edge).present);
+	spill_chunk_map_clear(edge - unit, 2 * unit);
 }
 
 /* Two leaves. */
@@ -166,6 +189,45 @@ TEST(a_buffer_replaces_the_begins_within)
 	spill_chunk_map_clear(base, 8 * unit);
 	spill_chunk_map_buffer(base, 8 * unit);
 	assert_true(nothing_at(base));
+}
+
+/* Nothing is known of what lies behind it, also not where that begins. */
+TEST(the_first_buffer_of_a_chunk)
+{
+	const uint64_t base = BASE + (3ull << 36), unit = SPILL_CHUNK_MAP_UNIT;
+	assert_true(spill_chunk_map_set(base, 4 * unit, false, true));
+	assert_true(spill_chunk_map_set(base + 4 * unit, 4 * unit, false, false));
+	spill_chunk_map_buffer(base, 2 * unit);
+	begins_are(base, "b.......");
+	assert_true(at(base).inside && at(base + unit).exact && !at(base + 2 * unit).exact);
+	spill_chunk_map_buffer(base + 2 * unit, 2 * unit);
+	begins_are(base, "b.b.....");
+	assert_true(at(base).inside && !at(base + 4 * unit).exact && !at(base + 4 * unit).begun);
+	/* It reaches to the end of the second one, and then not. */
+	spill_chunk_map_buffer(base + 2 * unit + 512, 6 * unit - 512);
+	begins_are(base, "b.b.....");
+	assert_true(at(base).inside && !at(base + 4 * unit).inside);
+	spill_chunk_map_buffer(base + 2 * unit + 512, 5 * unit);
+	begins_are(base, "b.b....b");
+	assert_true(at(base + 4 * unit).inside);
+	/* A chunk that begins earlier has its flags in another unit. */
+	assert_true(spill_chunk_map_set(base - unit, 2 * unit, false, false));
+	assert_false(at(base).inside || at(base).begun || at(base).exact);
+	spill_chunk_map_clear(base - unit, 2 * unit);
+	spill_chunk_map_clear(base, 4 * unit);
+	assert_true(at(base + 4 * unit).present); /* its neighbour stays */
+	spill_chunk_map_clear(base + 4 * unit, 4 * unit);
+}
+
+TEST(a_chunk_of_the_most_units)
+{
+	const uint64_t bytes = ((1ull << 23) - 1) * SPILL_CHUNK_MAP_UNIT, base = 7ull << 44;
+	assert_false(spill_chunk_map_set(base, bytes + SPILL_CHUNK_MAP_UNIT, false, false));
+	assert_true(nothing_at(base));
+	assert_true(spill_chunk_map_set(base, bytes, false, false));
+	assert_int_equal(at(base + bytes - 1).count, (1u << 23) - 1);
+	spill_chunk_map_clear(base, bytes);
+	assert_true(nothing_at(base + bytes - 1));
 }
 
 TEST(threads_lose_nothing)
