@@ -9,7 +9,18 @@ import coverage
 
 HERE = pathlib.Path(__file__).resolve().parent
 PRODUCT = "int twice(int a)\n{\n\tif (a < 0)\n\t\treturn 0;\n\treturn 2 * a;\n}\n"
-TEST = "int twice(int a);\nint main(int count, char **words)\n{\n\treturn twice(count > 1 ? -1 : 0);\n}\n"
+TEST = """#include <sys/wait.h>
+#include <unistd.h>
+int twice(int a);
+int main(int count, char **words)
+{
+	if (count > 2 && fork() == 0)
+		_exit(twice(-1));
+	if (count > 3 && vfork() == 0)
+		_exit(0);
+	return count > 2 && wait(0) < 0 ? 1 : twice(count == 2 ? -1 : 0);
+}
+"""
 
 
 class Lines(unittest.TestCase):
@@ -21,12 +32,12 @@ class Lines(unittest.TestCase):
         for name, text in (("src/twice.c", PRODUCT), ("tests/test.c", TEST)):
             (self.source / name).parent.mkdir()
             (self.source / name).write_text(text, encoding="utf-8")
-        self.build.mkdir()
-        for words in (["-c", "../src/twice.c", "-o", "twice.o"], ["-c", "../tests/test.c", "-o", "test.o"], ["twice.o", "test.o", "-o", "test"]):
+        (self.build / "tests/unit").mkdir(parents=True)
+        for words in (["-c", "../src/twice.c", "-o", "twice.o"], ["-c", "../tests/test.c", "-o", "test.o"], ["twice.o", "test.o", "-o", "tests/unit/test"]):
             subprocess.run([HERE / "covered_cc", *words], cwd=self.build, env=os.environ | {"REAL_CC": "gcc"}, check=True)
 
     def run_test(self, *words):
-        subprocess.run([self.build / "test", *words], check=True)
+        subprocess.run([self.build / "tests/unit/test", *words], check=True)
 
     def test_lines_of_the_product_since_the_last_call(self):
         self.run_test()
@@ -35,6 +46,12 @@ class Lines(unittest.TestCase):
         self.assertEqual(coverage.lines_run(self.build, self.source), {"src/twice.c": [1, 3, 4]})
         self.assertEqual(coverage.lines_run(self.build, self.source), {})
         self.assertEqual(coverage.lines_counted(self.build, self.source), {"src/twice.c": [1, 3, 4, 5]})
+
+    def test_children_that_end_by_exit(self):
+        """And one by vfork, which has the memory of its parent."""
+        for words in (["fork", "it"], ["fork", "and", "vfork"]):
+            self.run_test(*words)
+            self.assertEqual(coverage.lines_run(self.build, self.source), {"src/twice.c": [1, 3, 4, 5]})
 
     def test_what_tests_run(self):
         known = coverage.Coverage(self.source, self.build)
