@@ -557,3 +557,13 @@ sums_of() {
 	ends_with 1
 	has "none.jsonl: No such file"
 }
+
+@test "a request that no device could serve" {
+	policy '[device]\nreserve = 0\n[rule "never"]\nsize = 1GiB..\nplace = refuse\n'
+	run_of alloc:1:1024 alloc:2:16 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	has_line "  no device.limit would do: a request is refused on a device of any size"
+	has_not "from device.limit ="
+	query='.runs[0].devices[0] | has("limit_least")'
+	[ "$(json a.jsonl)" = false ]
+}
