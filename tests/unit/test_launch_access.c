@@ -1,6 +1,6 @@
 /*
  * What happens around a launch that accesses movable memory, and when launches are reported at all. All
- * that it calls is the test's: the model, prefetch, trials, stopwatches.
+ * that it calls is the test's: the model, prefetch, flights, trials, stopwatches.
  */
 #define SETUP setup
 #include "unit.h"
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "access_model.h"
+#include "audit.h"
+#include "overlap.h"
 #include "access_recording.h"
 #include "chunk_map.h"
 #include "chunked.h"
@@ -35,12 +37,13 @@ static struct spill_policy policy;
 static struct {
 	struct spill_access_advice advice;
 	bool comes, recording, held, mover_taken, no_device, trims;
+	bool overlaps, flies, away, audits;
 	uint64_t on_host, kept, placement;
 	unsigned pending;
 } world;
 
 static struct {
-	unsigned prefetched, left, trials, told, dropped, unlocked, recorded, started;
+	unsigned prefetched, left, trials, told, dropped, unlocked, recorded, started, flown, ahead;
 	unsigned resets, changes;
 	uint64_t in_place; /* bytes, of one launch with .bring */
 	struct spill_stopwatch_access timed;
@@ -74,6 +77,39 @@ void spill_prefetch_left_in_place(const struct spill_launch_access *access,
                                   const struct spill_access_advice *advice)
 {
 	seen.left++;
+}
+
+bool spill_overlap_wanted(void)
+{
+	return world.overlaps;
+}
+
+bool spill_overlap_bring(const struct spill_launch_access *access, const struct spill_access_advice *advice)
+{
+	seen.flown++;
+	return world.flies;
+}
+
+bool spill_overlap_away(void)
+{
+	return world.away;
+}
+
+void spill_overlap_ahead(const struct spill_launch_access *access, const struct spill_access_advice *advice)
+{
+	seen.ahead++;
+}
+
+bool spill_audit_wanted(void)
+{
+	return world.audits;
+}
+
+static int audited;
+
+bool spill_audit_after(const void *result)
+{
+	return result == &audited;
 }
 
 uint64_t spill_trial_before(const struct spill_launch_access *access)
@@ -184,6 +220,8 @@ RESET(4, spill_trial_reset)
 RESET(5, spill_access_model_reset)
 RESET(6, spill_in_place_reset)
 RESET(7, spill_access_recording_reset)
+RESET(8, spill_overlap_reset)
+RESET(9, spill_audit_reset)
 
 void spill_chunked_tell(void)
 {
@@ -274,6 +312,41 @@ TEST(without_follow_nothing_comes)
 	policy.movable_follow = SPILL_FOLLOW_ON;
 	launch(true);
 	assert_int_equal(seen.prefetched, 1);
+}
+
+/* Memory flies in, and so does what comes next. Only without anything in the air a stop brings it. */
+TEST(beside_running_work)
+{
+	world.advice.bring = world.advice.timed = world.overlaps = world.flies = true;
+	assert_null(launch(true));
+	assert_int_equal(seen.flown, 1);
+	assert_int_equal(seen.ahead, 1);
+	assert_int_equal(seen.prefetched + seen.left + seen.started, 0);
+	world.flies = false;
+	world.away = true;
+	assert_ptr_equal(launch(true), &stopwatch);
+	assert_int_equal(seen.flown, 2);
+	assert_int_equal(seen.ahead, 2);
+	assert_int_equal(seen.prefetched + seen.left, 0);
+	world.away = false;
+	launch(true);
+	assert_int_equal(seen.prefetched, 1);
+	assert_int_equal(seen.left, 0); /* to put chunks back takes a stop */
+	/* Whoever has promised nothing. */
+	world.overlaps = false;
+	world.flies = world.away = true;
+	launch(true);
+	assert_int_equal(seen.prefetched, 2);
+	assert_int_equal(seen.flown, 3);
+	assert_int_equal(seen.ahead, 3);
+}
+
+TEST(an_audited_launch_has_no_stopwatch)
+{
+	spill_after_launch(&audited);
+	assert_null(seen.stopped);
+	spill_after_launch(&stopwatch);
+	assert_ptr_equal(seen.stopped, &stopwatch);
 }
 
 TEST(the_sums_are_told_when_they_are_due)
@@ -508,5 +581,9 @@ TEST(a_forked_child_forgets_all)
 	assert_true(wanted());
 	spill_launch_access_reset();
 	assert_false(spill_launch_access_wanted);
-	assert_int_equal(seen.resets, 255);
+	/* Its minute of first launches begins with its first movable memory. */
+	fake_clock.ns += 3600 * S;
+	world.on_host = 0;
+	assert_true(wanted());
+	assert_int_equal(seen.resets, 1023);
 }
