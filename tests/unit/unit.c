@@ -53,19 +53,30 @@ static bool is_open(int fd)
 	return lseek(fd, 0, SEEK_CUR) != -1 || errno != EBADF;
 }
 
-/* The first room that is free. Those before it are taken. */
-static uintptr_t free_room(void)
-{
-	void *room = spill_scratch_take();
-	spill_scratch_give_back(room);
-	return (uintptr_t)room;
-}
+enum { ROOMS = 32 };         /* of scratch.c; further ones are elsewhere */
+static uintptr_t first_room; /* that was free before the test */
+static uint32_t free_before;
 
-static uintptr_t room_before;
+/* The rooms that are free, from that one on, a bit each. All of them where the test has replaced scratch.h by none. */
+static uint32_t free_rooms(void)
+{
+	void *rooms[ROOMS];
+	uint32_t free = 0;
+	for (unsigned i = 0; i < ROOMS; i++) {
+		rooms[i] = spill_scratch_take();
+		if (!rooms[i])
+			free = UINT32_MAX;
+		uintptr_t distance = (uintptr_t)rooms[i] - first_room;
+		free |= distance < ROOMS * SPILL_SCRATCH ? 1u << distance / SPILL_SCRATCH : 0;
+	}
+	for (unsigned i = 0; i < ROOMS; i++)
+		spill_scratch_give_back(rooms[i]);
+	return free;
+}
 
 static bool is_room_taken(int unused)
 {
-	return free_room() > room_before;
+	return free_before & ~free_rooms();
 }
 
 /*
@@ -88,7 +99,10 @@ void test_begins(void)
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked_before);
 	for (int fd = 0; fd < 256; fd++)
 		open_before[fd] = is_open(fd);
-	room_before = free_room();
+	void *room = spill_scratch_take();
+	first_room = (uintptr_t)room;
+	spill_scratch_give_back(room);
+	free_before = free_rooms();
 }
 
 static void require(bool condition, const char *what)
