@@ -130,7 +130,7 @@ static void consider_mount(struct group_search *search, const struct mount *moun
 	const char *rest = path_below(home->path, mount->root);
 	size_t hidden = strlen(mount->root);
 	if (!rest || !try_folder(search, mount->point, rest)) {
-		hidden = SIZE_MAX - 1;
+		hidden = SIZE_MAX;
 		if (!try_folder(search, mount->point, ""))
 			return;
 	}

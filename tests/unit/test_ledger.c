@@ -70,7 +70,7 @@ TEST(totals_follow)
 	spill_ledger_totals(&before);
 	struct spill_allocation one = plain(0x1000, 100), two = plain(0x2000, 50);
 	two.placement = &placement;
-	two.held = (struct spill_bytes){.host = 50};
+	two.held = (struct spill_bytes){.host = 50, .managed = 7};
 	spill_ledger_add(&one);
 	spill_ledger_add(&two);
 	spill_ledger_end(spill_ledger_take(0x1000));
@@ -81,6 +81,7 @@ TEST(totals_follow)
 	assert_int_equal(after.live.device, 0);
 	assert_int_equal(after.live.host, 50);
 	assert_int_equal(after.spilled.host - before.spilled.host, 50);
+	assert_int_equal(after.spilled.managed - before.spilled.managed, 7);
 	assert_true(after.peak.device >= 100);
 	spill_ledger_end(spill_ledger_take(0x2000));
 	spill_ledger_totals(&after);
@@ -152,8 +153,15 @@ TEST(totals_follow_moves)
 	assert_int_equal(after.promotions - before.promotions, 1);
 	assert_int_equal(after.promoted - before.promoted, 20);
 
+	/* From managed memory to other memory of the host: as much is on the device. */
+	assert_true(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.device = 60, .managed = 40},
+	                               &order, &level));
+	spill_ledger_totals(&after);
+	assert_int_equal(after.demotions - before.demotions, 1);
+	assert_int_equal(after.promotions - before.promotions, 1);
+
 	struct spill_allocation *taken = spill_ledger_take(0x5000);
-	assert_int_equal(taken->order, one.order + 3);
+	assert_int_equal(taken->order, one.order + 4);
 	/* Being freed: nobody counts what happens to it now. */
 	assert_false(spill_ledger_moved(0x5000, one.seq, &(struct spill_bytes){.host = 100}, &order, &level));
 	/* Nor for it an older entry at the address, of a context that is just ending. */
@@ -285,9 +293,30 @@ TEST(what_is_on_other_devices_is_left_out)
 	assert_int_equal(record.holders, 2);
 	assert_int_equal(record.top[0].bytes, 500);
 	assert_int_equal(record.top[1].bytes, 900); /* as in its alloc */
+	record.device = 0;
+	spill_ledger_holders(&record);
+	assert_int_equal(record.callers, 1);
+	check_group(&record.by_caller[0], "elsewhere", 2, 1800, 100);
 	record.device = -1;
 	spill_ledger_holders(&record);
+	assert_int_equal(record.callers, 2);
 	check_group(&record.by_caller[0], "elsewhere", 2, 1800, 100);
+}
+
+/* As in the list of all places. */
+TEST(places_with_equal_bytes_have_an_order)
+{
+	struct spill_record_oom record = {.device = 0};
+	struct spill_allocation host = plain(0x1000, 100), split = plain(0x2000, 100);
+	host.place = SPILL_PLACE_HOST;
+	split.place = SPILL_PLACE_SPLIT;
+	spill_ledger_add(&host);
+	spill_ledger_add(&split);
+	spill_ledger_holders(&record);
+	assert_int_equal(record.places, 2);
+	bool host_first = SPILL_PLACE_HOST < SPILL_PLACE_SPLIT;
+	check_group(&record.by_place[!host_first], "host", 1, 100, 0);
+	check_group(&record.by_place[host_first], "split", 1, 100, 0);
 }
 
 TEST(nothing_is_held)
@@ -465,6 +494,7 @@ TEST(totals_are_told_in_several_ways)
 	assert_true(spill_ledger_device_totals_now(devices, 2));
 	assert_int_equal(devices[1].totals.live.host, 60);
 	assert_int_equal(devices[1].totals.away.in_place.us, 20);
+	assert_int_equal(devices[1].totals.away.in_place.most_us, 10);
 	assert_int_equal(devices[0].totals.away.in_place.us, 0);
 	spill_ledger_end(spill_ledger_take(0x8000));
 	assert_int_equal(spill_ledger_away_now(), before);

@@ -200,7 +200,7 @@ CHILD_TEST(the_ledgers_figures)
 	CHECK(figure(page, 1, SPILL_COUNTER_IN_PLACE) == 30 &&
 	      figure(page, 1, SPILL_COUNTER_IN_PLACE_US) == 20);
 	/* A device beyond all is told with the last. */
-	struct spill_allocation beyond = entry(0x3000, 1000, 5, 0), before = entry(0x4000, -1, 6, 0);
+	struct spill_allocation beyond = entry(0x3000, SPILL_DEVICES, 5, 0), before = entry(0x4000, -1, 6, 0);
 	CHECK(spill_ledger_add(&beyond) && spill_ledger_add(&before));
 	CHECK(figure(page, SPILL_DEVICES - 1, SPILL_COUNTER_DEVICE) == 11);
 }

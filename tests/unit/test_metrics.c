@@ -1,6 +1,6 @@
 /*
- * The file of log.metrics: its text, when it is written, and a process that gets no thread. Each test
- * is a process of its own. Readers and other programs are in tests/preload/test_metrics.py.
+ * The file of log.metrics: when it is written, what it leaves behind, and a process that gets no thread. Each test is a
+ * process of its own. Its text is in test_metrics_text.c, readers and other programs are in tests/preload/test_metrics.py.
  */
 #define SETUP make_folder
 #define TEARDOWN remove_folder
@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "fake_clock.h"
@@ -17,7 +18,6 @@
 #include "ledger.h"
 #include "log_file.h"
 #include "metrics.h"
-#include "metrics_text.h"
 #include "note.h"
 
 /* The library's calls come here: no thread is made, and the test is the thread. */
@@ -33,8 +33,11 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return thread_starts ? 0 : EAGAIN;
 }
 
+static unsigned detached;
+
 int pthread_detach(pthread_t thread)
 {
+	detached++;
 	return 0;
 }
 
@@ -61,10 +64,12 @@ char *getcwd(char *buffer, size_t size)
 
 /* In place of note.c. */
 static unsigned notes;
+static char last_note[2 * SPILL_LOG_NAME];
 
 void spill_note(const char *code, const char *text)
 {
 	CHECK(strcmp(code, "metrics") == 0 && strstr(text, "log.metrics cannot be written: ") == text);
+	strcpy(last_note, text);
 	notes++;
 }
 
@@ -147,6 +152,7 @@ CHILD_TEST(without_a_thread_calls_write_it_once_a_second)
 	fake_clock.ns += 2 * SECOND;
 	allocate(4);
 	CHECK(allocations() == 2); /* that was the last one */
+	CHECK(!notes && !detached);
 }
 
 /* The file has the figures a second later if they cannot be read, or written, when they are due. */
@@ -168,17 +174,29 @@ CHILD_TEST(figures_that_came_at_a_bad_moment_are_not_lost)
 	fake_clock.ns += SECOND;
 	spill_metrics_look();
 	CHECK(allocations() == 1);
+	CHECK(!notes);
+}
+
+static unsigned open_descriptors(void)
+{
+	unsigned count = 0;
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
 }
 
 /* One allocation is to be told, and the first of these calls fails. That leaves no draft. */
 static void tell_while_failing(enum fake_libc_call call, int error)
 {
+	unsigned before = open_descriptors();
 	open_metrics();
 	allocate(1);
+	CHECK(open_descriptors() == before);
 	fake_clock.ns += SECOND;
 	fake_libc_fail(call, 1, 1, error);
 	spill_metrics_look();
 	CHECK(access(in_folder("x.prom.tmp"), F_OK) != 0);
+	CHECK(open_descriptors() == before);
 }
 
 /* Its readers are other users. */
@@ -198,6 +216,95 @@ CHILD_TEST(a_short_lack_of_memory_leaves_no_draft)
 	CHECK(allocations() == 1);
 }
 
+/* It is said once, with the path. */
+CHILD_TEST(a_path_that_is_a_folder)
+{
+	open_metrics();
+	CHECK(!unlink(in_folder("x.prom")) && !mkdir(in_folder("x.prom"), 0700));
+	errno = 0;
+	for (unsigned i = 1; i <= 2; i++) {
+		fake_clock.ns += SECOND;
+		allocate(i);
+		CHECK(notes == 1);
+		CHECK(access(in_folder("x.prom.tmp"), F_OK) != 0);
+	}
+	const char *end = last_note + strlen(last_note) - strlen(in_folder("x.prom"));
+	CHECK(strcmp(end, in_folder("x.prom")) == 0 && strncmp(end - 2, ": ", 2) == 0);
+	rmdir(in_folder("x.prom"));
+}
+
+/* Errors of other calls are not taken for those of the file. */
+CHILD_TEST(an_old_error)
+{
+	open_metrics();
+	fake_clock.ns += SECOND;
+	errno = EPERM;
+	allocate(1);
+	CHECK(errno == EPERM && !notes && allocations() == 1);
+	CHECK(access(in_folder("x.prom.tmp"), F_OK) != 0);
+	size_t length;
+	char *text = read_all(in_folder("x.prom"), &length);
+	CHECK(strstr(text, "{program=\"test_metrics\","));
+	free(text);
+}
+
+/* The whole path is told, however long it is. */
+CHILD_TEST(a_long_path_that_there_is_not)
+{
+	char path[SPILL_PATH_MAX - 100];
+	memset(path, 'a', sizeof(path));
+	for (size_t i = 0; i < sizeof(path); i += 100)
+		path[i] = '/';
+	strcpy(path + sizeof(path) - sizeof("/x.prom"), "/x.prom");
+	open_metrics_at(path);
+	fake_clock.ns += SECOND;
+	spill_metrics_look();
+	CHECK(notes == 1);
+	CHECK(strcmp(last_note + strlen(last_note) - strlen(path), path) == 0);
+}
+
+/* Where no path can be found it is said, and nothing is written. */
+CHILD_TEST(a_path_in_no_home)
+{
+	unsetenv("HOME");
+	open_metrics_at("~/x.prom");
+	CHECK(notes == 1 && strstr(last_note, "HOME"));
+	CHECK(atomic_load(&spill_metrics_state) == SPILL_METRICS_OFF);
+}
+
+/* The kernel sends a signal, too, which ends a program. */
+CHILD_TEST(a_limit_of_the_size_of_files)
+{
+	open_metrics();
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){10, 10});
+	fake_clock.ns += SECOND;
+	allocate(1);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+	CHECK(notes == 1 && access(in_folder("x.prom.tmp"), F_OK) != 0);
+	CHECK(allocations() == 0);
+}
+
+static bool close_and_reuse(long arguments[6], long *result)
+{
+	int draft = find_descriptor(in_folder("x.prom.tmp"));
+	int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(other, draft);
+	close(other);
+	return false;
+}
+
+/* The program closes descriptors that are not its own, just before the draft is renamed. */
+CHILD_TEST(a_draft_that_another_file_replaced)
+{
+	open_metrics();
+	fake_clock.ns += SECOND;
+	fake_libc[FAKE_fchmod].hook = close_and_reuse;
+	allocate(1);
+	fake_libc_reset();
+	CHECK(notes == 1 && allocations() == 0);
+	CHECK(access(in_folder("x.prom.tmp"), F_OK) != 0);
+}
+
 static unsigned files;
 
 /* The program changes something while the thread sleeps, the first three times. */
@@ -215,7 +322,10 @@ CHILD_TEST(the_thread_ends_after_a_second_without_a_change)
 	open_metrics();
 	CHECK(threads_wanted == 1 && allocations() == -1);
 	fake_clock.on_sleep = change_while_it_sleeps;
+	CHECK(detached == 1);
 	thread_body(NULL);
+	char name[16];
+	CHECK(!pthread_getname_np(pthread_self(), name, sizeof(name)) && !strcmp(name, "spill-metrics"));
 	CHECK(files == 4 && allocations() == 3);
 	CHECK(threads_wanted == 1); /* one served all */
 	CHECK(fake_clock.sleeps == 4 && fake_clock.slept_ns == 4 * SECOND);
@@ -237,6 +347,60 @@ CHILD_TEST(the_end_of_the_process_is_not_overwritten)
 	fake_clock.on_sleep = change_and_end;
 	thread_body(NULL);
 	CHECK(sample("\nspill_process_running{") == 0);
+}
+
+static void wake_too_soon(void)
+{
+	if (fake_clock.sleeps == 1) {
+		fake_clock.ns -= SECOND / 4; /* as a signal may */
+		allocate(1);
+	} else if (fake_clock.sleeps == 2) {
+		CHECK(fake_clock.slept_ns == SECOND + SECOND / 4 && allocations() == 0);
+		spill_metrics_end();
+		allocate(2);
+	}
+}
+
+/* The thread waits for the rest of the second, and writes nothing behind the end. */
+CHILD_TEST(an_end_while_it_waits_for_the_rest)
+{
+	thread_starts = true;
+	open_metrics();
+	fake_clock.on_sleep = wake_too_soon;
+	thread_body(NULL);
+	CHECK(fake_clock.sleeps >= 2);
+	CHECK(sample("\nspill_process_running{") == 0 && allocations() == 1);
+}
+
+/* Of a thread that never runs again: the end does not wait for it, nor write what may be half done. */
+CHILD_TEST(an_end_while_another_thread_writes)
+{
+	open_metrics();
+	pthread_mutex_lock(spill_metrics_fork_lock.lock);
+	allocate(1);
+	spill_metrics_end();
+	CHECK(sample("\nspill_process_running{") == 1);
+	pthread_mutex_unlock(spill_metrics_fork_lock.lock);
+	spill_metrics_end();
+	CHECK(sample("\nspill_process_running{") == 0);
+	CHECK(pthread_mutex_trylock(spill_metrics_fork_lock.lock) == 0);
+	pthread_mutex_unlock(spill_metrics_fork_lock.lock);
+}
+
+static bool send_signal(long arguments[6], long *result)
+{
+	raise(SIGUSR1);
+	return false;
+}
+
+CHILD_TEST(a_signal_handler_may_fork_while_the_file_ends)
+{
+	open_metrics();
+	signal(SIGUSR1, fork_in_handler);
+	fake_libc[FAKE_fchmod].hook = send_signal;
+	spill_metrics_end();
+	fake_libc_reset();
+	CHECK(handled == 1 && sample("\nspill_process_running{") == 0);
 }
 
 static void end_in_a_vfork_child(void)
@@ -320,66 +484,4 @@ CHILD_TEST(no_file_without_the_option)
 	allocate(1);
 	spill_metrics_end();
 	CHECK(threads_wanted == 0);
-}
-
-/* -- text -------------------------------------------------------------------------------------- */
-
-static char collected[1 << 20];
-static unsigned times_full;
-
-static void collect(struct spill_metrics_output *output)
-{
-	times_full++;
-	strcat(collected, output->text.buffer);
-	output->text = spill_text_begin(output->text.buffer, output->text.size);
-}
-
-static void compose(struct spill_metrics *metrics)
-{
-	static char buffer[2 * SPILL_METRICS_SAMPLE];
-	struct spill_metrics_output output = {spill_text_begin(buffer, sizeof(buffer)), collect};
-	metrics->mode = "spill";
-	metrics->backend = "cuda";
-	spill_metrics_compose(metrics, &output);
-	collect(&output);
-}
-
-static unsigned count(const char *part)
-{
-	unsigned found = 0;
-	for (const char *at = collected; (at = strstr(at, part)); at += strlen(part))
-		found++;
-	return found;
-}
-
-CHILD_TEST(names_are_escaped_and_plain)
-{
-	static struct spill_metrics metrics = {.program = "a\"b\\c\nd\x1b[\xff", .pid = 7, .devices = 1};
-	metrics.start_us = 1700000000000012;
-	metrics.totals[0].totals.away.moves_us = 2000003;
-	compose(&metrics);
-	CHECK(strstr(collected, "\nspill_process_running{program=\"a\\\"b\\\\c?d?[?\",pid=\"7\"} 0\n"));
-	CHECK(strstr(collected, "spill_process_start_time_seconds{") &&
-	      strstr(collected, "} 1700000000.000012\n"));
-	CHECK(strstr(collected, "\nspill_held_up_seconds_total{") && strstr(collected, "} 2.000003\n"));
-}
-
-/* The longest names on every device: the buffer is emptied in time, and nothing is cut. */
-CHILD_TEST(all_devices_fit)
-{
-	static struct spill_metrics metrics = {.devices = SPILL_DEVICES};
-	memset(metrics.program, '"', sizeof(metrics.program) - 1);
-	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
-		memset(metrics.device[i].name, '\\', sizeof(metrics.device[i].name) - 1);
-		memset(metrics.device[i].uuid, '"', sizeof(metrics.device[i].uuid) - 1);
-		metrics.device[i].bytes = metrics.device[i].limit = UINT64_MAX - 1;
-		metrics.totals[i].totals.live.device = UINT64_MAX - 1;
-	}
-	compose(&metrics);
-	CHECK(times_full > 2 * SPILL_DEVICES);
-	CHECK(count("\nspill_device_info{") == SPILL_DEVICES);
-	CHECK(count(",place=\"device\"} 18446744073709551614\n") == SPILL_DEVICES);
-	CHECK(count("\nspill_held_up_seconds_total{") == SPILL_DEVICES);
-	for (const char *line = collected; *line; line = strchr(line, '\n') + 1)
-		CHECK(*line == '#' || strncmp(line, "spill_", 6) == 0);
 }

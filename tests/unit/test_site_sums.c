@@ -107,6 +107,16 @@ TEST(a_site_has_counts_and_bytes_since_the_last_time)
 	assert_int_equal(record.largest.bytes, 0);
 }
 
+TEST(of_equals_the_first_is_the_largest)
+{
+	struct spill_record_sum record;
+	struct spill_allocation first = summed(0x1000, 100);
+	assert_true(spill_ledger_add(&first));
+	add(summed(0x2000, 100));
+	assert_true(spill_site_sums_take(&record));
+	assert_int_equal(record.largest.seq, first.seq);
+}
+
 TEST(a_site_is_device_function_caller_and_rule)
 {
 	struct spill_record_sum record;
@@ -355,6 +365,19 @@ TEST(the_most_that_was_followed)
 	assert_int_equal(most_followed(), 150);
 	end(0x2000);
 	assert_int_equal(most_followed(), 150);
+	add_on_host(0x2000, 50);
+	assert_int_equal(most_followed(), 150);
+	/* Memory whose use launches do not tell, and memory that began on both sides. */
+	struct spill_allocation whole = own(0x3000, 500), split = own(0x4000, 30);
+	whole.placement = split.placement = &placement;
+	whole.held = (struct spill_bytes){.managed = 500};
+	whole.place = SPILL_PLACE_MANAGED;
+	split.held = (struct spill_bytes){.device = 20, .host = 10};
+	split.place = SPILL_PLACE_SPLIT;
+	assert_true(spill_ledger_add(&whole));
+	assert_int_equal(most_followed(), 150);
+	assert_true(spill_ledger_add(&split));
+	assert_int_equal(most_followed(), 160);
 }
 
 /* Numbers are of lines: sums have none until they are taken, so that no reader waits for them. */
