@@ -162,6 +162,17 @@ TEST(versions)
 	assert_int_equal(hip->device_memory_type(), 2);
 }
 
+TEST(a_plain_allocation_takes_whole_pages)
+{
+	const uint64_t last = 0 - (uint64_t)4096;
+	static const uint64_t few[][2] = {{1, 4096}, {4096, 4096}, {4097, 8192}};
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(hip->memory->footprint(few[i][0]), few[i][1]);
+	assert_int_equal(hip->memory->footprint(last - 1), last);
+	assert_int_equal(hip->memory->footprint(last), last);
+	assert_int_equal(hip->memory->footprint(last + 1), last + 1); /* there is no more */
+}
+
 TEST(devices_are_counted)
 {
 	assert_int_equal(hip->devices->count(), 2);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 
 #include "fake_libc.h"
 #include "host_available.h"
@@ -336,8 +337,8 @@ TEST(pressure_of_the_machine)
 	static const struct {
 		const char *full;
 		bool on;
-	} cases[] = {{"20.00", false}, {"20.01", true}, {"20.1", true}, {"99", true},   {"19.99", false},
-	             {"100.00", true}, {"", false},     {"x", false},   {"2000", false}};
+	} cases[] = {{"20.00", false}, {"20.01", true}, {"20.1", true}, {"99", true},    {"19.99", false},
+	             {"100.00", true}, {"", false},     {"x", false},   {"2000", false}, {"20.9", true}};
 	assert_false(pressed()); /* a kernel without it */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char text[512];
@@ -350,6 +351,8 @@ TEST(pressure_of_the_machine)
 	}
 	file("/proc/pressure/memory", "some avg10=90.00 avg60=90.00 avg300=90.00 total=9\n");
 	assert_false(pressed());
+	file("/proc/pressure/memory", "full avg10=99"); /* the end is missing */
+	assert_true(pressed());
 }
 
 TEST(pressure_of_the_group)
@@ -362,6 +365,14 @@ TEST(pressure_of_the_group)
 	assert_true(pressed());
 	file("/proc/self/cgroup", "0::/a\n");
 	assert_false(pressed());
+}
+
+TEST(the_largest_machine)
+{
+	file("/proc/meminfo", "MemAvailable: 18014398509481983 kB\n");
+	assert_int_equal(available(), 0 - (uint64_t)1024);
+	file("/proc/meminfo", "MemAvailable: 18014398509481984 kB\n");
+	assert_int_equal(available(), SPILL_UNLIMITED);
 }
 
 /* -- this machine ------------------------------------------------------------------------------- */
@@ -412,6 +423,52 @@ TEST(groups_are_found_by_the_first_question)
 		assert_int_equal(looks_of_a_call(), 0);
 	}
 	fake_libc_reset();
+}
+
+static const char *hidden; /* a file that cannot be opened for the moment */
+
+static bool hide(long arguments[6], long *result)
+{
+	errno = ENFILE;
+	return strstr((const char *)arguments[0], hidden) != NULL;
+}
+
+static bool hide_for_ever(long arguments[6], long *result)
+{
+	errno = ENOENT;
+	return strstr((const char *)arguments[0], hidden) != NULL;
+}
+
+/* The memory at the start is looked for until both figures could be read, and then remembered. */
+TEST(memory_at_the_start_is_read_once)
+{
+	fake_libc[FAKE_open64].hook = hide;
+	hidden = "meminfo";
+	assert_int_equal(spill_host_memory_at_start().machine, 0);
+	hidden = "self/cgroup";
+	assert_int_equal(spill_host_memory_at_start().group, 0);
+	fake_libc_reset();
+	struct spill_host_memory found = spill_host_memory_at_start();
+	assert_true(found.machine && found.group);
+	fake_libc_fail(FAKE_open64, 1, FAKE_LIBC_FOR_EVER, ENFILE);
+	struct spill_host_memory again = spill_host_memory_at_start();
+	unsigned calls = fake_libc[FAKE_open64].calls;
+	fake_libc_reset();
+	assert_int_equal(calls, 0);
+	assert_true(again.machine == found.machine && again.group == found.group);
+}
+
+/* Without /proc/meminfo the kernel tells what nobody uses, with buffers. */
+TEST(a_machine_without_meminfo)
+{
+	struct sysinfo info;
+	fake_libc[FAKE_open64].hook = hide_for_ever;
+	hidden = "meminfo";
+	uint64_t machine = spill_host_memory().machine;
+	fake_libc_reset();
+	assert_int_equal(sysinfo(&info), 0);
+	assert_true(machine > 0 && machine != SPILL_UNLIMITED);
+	assert_true(machine <= (uint64_t)info.totalram * info.mem_unit);
 }
 
 /* A child whose parent's other thread was just looking: it looks once itself, and then knows. */
