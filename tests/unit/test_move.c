@@ -589,6 +589,25 @@ TEST(many_failures_on_the_way_back_lose_no_byte)
 }
 
 /* The next move that meets such a chunk maps it. */
+/* A view without access is unmapped. Its addresses serve the next move. */
+TEST(a_view_that_is_refused_can_be_had_again)
+{
+	struct spill_chunked *of = make(2 * CHUNK);
+	struct spill_move move = plan(of, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	settle(&move);
+	unsigned ranges = fake_vendor.ranges;
+	move = plan(of, 1);
+	fake_vendor_fail(2, 3); /* map, access */
+	assert_int_equal(move_all(&move, 1), 0);
+	fake_vendor_fail(0, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	assert_int_equal(fake_vendor.ranges, ranges);
+	settle(&move);
+	spill_placement_release(&of->base, false);
+	assert_int_equal(fake_vendor.broken, 0);
+}
+
 TEST(a_lost_chunk_is_found_again)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
