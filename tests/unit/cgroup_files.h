@@ -8,6 +8,7 @@
 
 #include "cgroup.h"
 #include "host_available.h"
+#include "unit.h"
 
 #define MACHINE (800 * 1024)
 

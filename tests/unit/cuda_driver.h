@@ -9,6 +9,7 @@
 #include "backend_cuda.h"
 #include "ended.h"
 #include "said.h"
+#include "unit.h"
 
 enum { REFUSED = 700, DEVICE = 3, OTHER = 4 };
 

@@ -24,6 +24,7 @@
 #include "said.h"
 #include "shared_chunks.h"
 #include "thread.h"
+#include "unit.h"
 
 enum { DEVICE = 3, CHUNKS = 2, UNIT = 4096, REFUSED = 700 };
 /* Numbers of descriptors that are open nowhere but in this test. */

@@ -16,6 +16,7 @@
 #include "said.h"
 #include "scratch.h"
 #include "stderr.h"
+#include "unit.h"
 #include "walked_chunks.h"
 
 #define US 1000ull
