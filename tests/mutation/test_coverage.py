@@ -18,7 +18,9 @@ int main(int count, char **words)
 		_exit(twice(-1));
 	if (count > 3 && vfork() == 0)
 		_exit(0);
-	return count > 2 && wait(0) < 0 ? 1 : twice(count == 2 ? -1 : 0);
+	while (wait(0) > 0)
+		;
+	return twice(count == 2 ? -1 : 0);
 }
 """
 

@@ -141,6 +141,13 @@ class MainJob(Case):
         self.assertEqual(record["api"], "cudaMalloc")
         self.assertTrue(record["caller"].startswith("prog_runtime+0x"), record["caller"])
 
+    def test_the_start_names_the_process(self):
+        command = program("prog_runtime", "--count", "1", "--mib", "4")
+        self.run_program(command)
+        start = self.checked_records()[0]
+        self.assertEqual((start["kind"], start["program"], start["exe"]), ("start", "prog_runtime", os.path.realpath(command[0])))
+        self.assertEqual(start["ppid"], os.getpid())
+
     def test_a_caller_has_its_file_and_its_function(self):
         command = program("prog_runtime", "--count", "1", "--mib", "4")
         self.run_program(command)
