@@ -31,9 +31,9 @@
 /* A chunk in flight. */
 struct passenger {
 	struct spill_move move;
-	struct passenger *after; /* comes into the memory that this one leaves; NULL: into other memory */
-	bool given;              /* its old memory is for one that comes after it */
-	bool copied;             /* the copy has begun */
+	struct passenger *after;    /* comes into the memory that this one leaves; NULL: into other memory */
+	struct passenger *follower; /* comes into its old memory; NULL: nobody does */
+	bool copied;                /* the copy has begun */
 };
 
 /* A chunk without a mapping, and from where work can reach it. Any thread reads the reach. */
@@ -172,9 +172,10 @@ static bool has_views(const struct spill_exchange *exchange, struct spill_move *
 
 static void add_passenger(const struct spill_move *move, struct passenger *after)
 {
-	flight.passengers[flight.count++] = (struct passenger){.move = *move, .after = after};
+	struct passenger *added = &flight.passengers[flight.count++];
+	*added = (struct passenger){.move = *move, .after = after};
 	if (after)
-		after->given = true;
+		after->follower = added;
 }
 
 /* One that leaves memory of that size, which nobody else comes into. NULL: there is none. */
@@ -182,7 +183,7 @@ static struct passenger *leaving(uint64_t bytes)
 {
 	for (unsigned i = 0; i < flight.count; i++) {
 		struct passenger *passenger = &flight.passengers[i];
-		if (spill_move_leaves(&passenger->move) && !passenger->given &&
+		if (spill_move_leaves(&passenger->move) && !passenger->follower &&
 		    spill_move_chunk(&passenger->move)->bytes == bytes)
 			return passenger;
 	}
@@ -240,7 +241,7 @@ static void board_those_that_come(struct spill_exchange *exchange)
 /* Those that follow each other take turns on the two streams, so that both ways of the link are used. */
 static void *stream_for(const struct passenger *passenger, unsigned turn)
 {
-	if (passenger->after || passenger->given)
+	if (passenger->after || passenger->follower)
 		return spill_copier_stream(flight.copier, turn & 1);
 	return spill_copier_stream(flight.copier, !spill_move_leaves(&passenger->move));
 }
@@ -260,23 +261,15 @@ static bool copy(struct passenger *passenger, void *stream)
 	return passenger->copied;
 }
 
-static struct passenger *follower_of(const struct passenger *leaver)
-{
-	for (unsigned i = 0; i < flight.count; i++)
-		if (flight.passengers[i].after == leaver)
-			return &flight.passengers[i];
-	return NULL;
-}
-
 static void begin_copies(void)
 {
 	const struct spill_vendor_events *events = flight.copier->backend->events;
 	for (unsigned i = 0, turn = 0; i < flight.count; i++) {
 		struct passenger *passenger = &flight.passengers[i];
 		void *stream = stream_for(passenger, turn);
-		if (passenger->after || !copy(passenger, stream) || !passenger->given)
+		if (passenger->after || !copy(passenger, stream) || !passenger->follower)
 			continue;
-		copy(follower_of(passenger), stream);
+		copy(passenger->follower, stream);
 		turn++;
 	}
 	for (unsigned i = 0; i < 2; i++)
@@ -320,7 +313,7 @@ static void disembark(struct spill_move_reason why)
 		struct passenger *passenger = &flight.passengers[i];
 		if (passenger->after && !passenger->move.moved)
 			passenger->move.handle = passenger->move.view = 0; /* it is still another's */
-		if (passenger->given && passenger->move.moved && follower_of(passenger)->move.moved)
+		if (passenger->follower && passenger->move.moved && passenger->follower->move.moved)
 			passenger->move.handle = passenger->move.view = 0;
 		if (passenger->move.moved)
 			spill_exchange_note(&flight.exchange, &passenger->move);
@@ -374,7 +367,7 @@ bool spill_flight_is_up(void)
 	return flight.up;
 }
 
-/* Maps a chunk that came, or that stayed. One that left stays away. */
+/* Maps a chunk that came to the device, or stayed there. One on the host stays away. */
 static void arrive(const struct passenger *passenger)
 {
 	struct spill_chunk *chunk = spill_move_chunk(&passenger->move);
