@@ -211,6 +211,41 @@ TEST(the_place_is_as_large_as_the_largest_chunk)
 	end(large);
 }
 
+/* It is for one device of one vendor, and for chunks up to its size. */
+TEST(who_has_a_place)
+{
+	static const int no_devices[] = {-1, SPILL_DEVICES};
+	struct spill_backend other = fake_vendor_backend;
+	assert_true(spill_parking_needs(&fake_vendor_backend, 0, CHUNK));
+	struct spill_chunked *of = make_with_place();
+	const struct spill_move move = {.chunked = of, .index = 1};
+	assert_false(spill_parking_needs(&fake_vendor_backend, 0, CHUNK));
+	assert_true(spill_parking_needs(&fake_vendor_backend, 0, CHUNK + 1));
+	assert_true(spill_parking_needs(&fake_vendor_backend, 1, CHUNK));
+	assert_false(spill_parking_needs(&other, 0, CHUNK + 1)); /* the other vendor's place stays */
+	assert_false(spill_parking_begin(&other, 0, &move));
+	assert_false(spill_parking_begin(&fake_vendor_backend, 1, &move));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_false(spill_parking_needs(&fake_vendor_backend, no_devices[i], CHUNK));
+		assert_false(spill_parking_begin(&fake_vendor_backend, no_devices[i], &move));
+	}
+	assert_false(of->chunks[1].parked);
+	end(of);
+}
+
+/* It is the parent's, and stays with it. */
+TEST(a_child_has_no_place)
+{
+	struct spill_chunked *of = make_with_place();
+	const struct spill_move move = {.chunked = of, .index = 1};
+	spill_parking_reset();
+	assert_true(spill_parking_needs(&fake_vendor_backend, 0, CHUNK));
+	assert_false(spill_parking_begin(&fake_vendor_backend, 0, &move));
+	end_allocation(of);
+	spill_host_chunks_drop(&fake_vendor_backend);
+	assert_int_equal(fake_vendor.handles, 1);
+}
+
 /* -- coming back -------------------------------------------------------------------------------- */
 
 TEST(a_parked_chunk_comes_without_a_copy)
@@ -240,6 +275,22 @@ TEST(memory_that_is_handed_out_has_a_mapping)
 	assert_true(at_the_place(of, 1) && at_home(of, 2) && of->chunks[2].on_host && at_the_place(of, 3));
 	assert_true(spill_unpark(of, second - 1, CHUNK + 2));
 	assert_true(at_home(of, 1) && at_home(of, 3));
+	end(of);
+}
+
+/* Every request asks, so it costs no lock. A chunk behind the last one is none. */
+TEST(nothing_is_parked_there)
+{
+	struct spill_chunked *of = make_with_place();
+	change_sides(of, 2, CHUNKS, 0);
+	unsigned locks = locks_taken();
+	assert_true(spill_unpark(of, of->base.ptr, 2 * CHUNK));
+	of->count = 3;
+	assert_true(spill_unpark(of, spill_chunked_address(of, 3), CHUNK));
+	assert_int_equal(locks_taken(), locks);
+	assert_true(spill_unpark(of, of->base.ptr, CHUNKS * CHUNK));
+	of->count = CHUNKS;
+	assert_true(at_home(of, 2) && at_the_place(of, 3));
 	end(of);
 }
 
@@ -372,7 +423,10 @@ TEST(the_last_context_takes_the_place_with_it)
 	change_sides(of, 1, CHUNKS, 0);
 	spill_parking_forget(&fake_vendor_backend, 1);
 	spill_parking_forget(&(struct spill_backend){0}, 0);
+	unsigned locks = locks_taken();
 	spill_parking_forget(&fake_vendor_backend, -1);
+	spill_parking_forget(&fake_vendor_backend, SPILL_DEVICES);
+	assert_int_equal(locks_taken(), locks);
 	assert_int_equal(spill_account_device_held(0), held - 3 * CHUNK);
 	spill_parking_forget(&fake_vendor_backend, 0);
 	assert_int_equal(spill_account_device_held(0), held - 4 * CHUNK);
