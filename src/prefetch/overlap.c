@@ -11,6 +11,7 @@
 #include "exchange.h"
 #include "flight.h"
 #include "hash.h"
+#include "launch_number.h"
 #include "minmax.h"
 #include "movable.h"
 #include "prefetch.h"
@@ -122,12 +123,8 @@ static uint32_t note(const struct spill_launch_access *access)
 {
 	tell_gate(access);
 	uint32_t number = atomic_fetch_add(&launches, 1) + 1;
-	for (unsigned i = 0; i < access->count; i++) {
-		_Atomic uint32_t *last = &used_at[spill_hash_key(access->keys[i], USED_BITS)];
-		uint32_t other = atomic_load_explicit(last, memory_order_relaxed);
-		while ((int32_t)(number - other) > 0 && !atomic_compare_exchange_weak(last, &other, number))
-			;
-	}
+	for (unsigned i = 0; i < access->count; i++)
+		spill_launch_number_note(&used_at[spill_hash_key(access->keys[i], USED_BITS)], number);
 	return number;
 }
 
@@ -177,7 +174,7 @@ static bool is_used(uint64_t address)
 	uint32_t key = (uint32_t)(address >> SPILL_CHUNK_MAP_UNIT_SHIFT);
 	uint32_t number =
 	    atomic_load_explicit(&used_at[spill_hash_key(key, USED_BITS)], memory_order_relaxed);
-	return (int32_t)(number - mark.done) > 0;
+	return spill_launch_number_is_later(number, mark.done);
 }
 
 /* Can work that is not done reach the chunk? */
