@@ -19,6 +19,7 @@
 #include "peer.h"
 #include "remap.h"
 #include "said.h"
+#include "unit.h"
 
 #define UNIT SPILL_CHUNK_MAP_UNIT
 #define FIRST_KEY 4096

@@ -18,6 +18,7 @@
 #include "process.h"
 #include "promote.h"
 #include "said.h"
+#include "unit.h"
 
 #define CHUNK SPILL_CHUNK_MAP_UNIT
 #define FIRST_KEY 4096
