@@ -197,8 +197,8 @@ static struct spill_chunked *count_part(uint64_t ptr, uint64_t *bytes, bool take
 void spill_blocks_reach_over(void)
 {
 	pthread_mutex_lock(&lock);
-	atomic_store(&gaps, true);
-	for (unsigned i = 0; i < count; i++)
+	bool known = atomic_exchange(&gaps, true); /* nothing is exact since */
+	for (unsigned i = 0; i < count && !known; i++)
 		atomic_store(&followed[i]->exact_begins, false);
 	pthread_mutex_unlock(&lock);
 }
