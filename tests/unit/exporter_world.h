@@ -21,6 +21,7 @@
 #include "ledger.h"
 #include "lock.h"
 #include "process.h"
+#include "registered_end.h"
 #include "said.h"
 #include "shared_chunks.h"
 #include "thread.h"
@@ -34,7 +35,6 @@ enum { LISTENER = 600, CONNECTION = 610, PART = 620, UNWANTED = 630 };
 
 static struct {
 	int listener, connection, part, unwanted; /* the descriptors that the next calls give */
-	const char *refused;                      /* the call with this word */
 	pid_t process;
 	dev_t device; /* of the file behind the listener's number */
 	ino_t inode;
@@ -50,34 +50,10 @@ static struct {
 	int sent;
 } world;
 
-/* What the exporter has registered and started, once in a process and in a test. */
-static void (*at_end)(void);
-static unsigned registrations;
+/* What the exporter has started. */
 static void *(*serving)(void *);
 
-static bool is_refused(const char *word)
-{
-	return world.refused && !strcmp(world.refused, word);
-}
-
-static void call_once(void (**handler)(void))
-{
-	void (*called)(void) = *handler;
-	*handler = NULL;
-	if (called)
-		called();
-}
-
 /* -- in place of libc -------------------------------------------------------------------------- */
-
-int atexit(void (*handler)(void))
-{
-	registrations++;
-	if (is_refused("atexit"))
-		return -1;
-	at_end = handler;
-	return 0;
-}
 
 ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 {
@@ -306,6 +282,7 @@ static int setup(void **state)
 	world.stat = "100 (a program) S 1";
 	world.accept_error = EBADF;
 	serving = NULL;
+	refused = NULL;
 	fake_libc_reset();
 	fake_libc[FAKE_fstat64].hook = look_at_listener;
 	fake_libc[FAKE_open64].hook = open_stat;

@@ -7,16 +7,14 @@
 
 #include <stdlib.h>
 
-#include "account.h"
 #include "capture.h"
 #include "demote.h"
-#include "device_memory.h"
+#include "device_room.h"
 #include "exchange.h"
 #include "host_chunks.h"
 #include "movable.h"
 #include "process.h"
 #include "promote.h"
-#include "reserve.h"
 #include "said_batch.h"
 #include "walked_chunks.h"
 
@@ -27,38 +25,11 @@ static const struct spill_backend vendor = {.moves = &moves};
 static struct spill_policy policy;
 static struct {
 	bool busy;
-	uint64_t dead_seq; /* the age of an allocation in which nothing counts */
-	uint64_t room, reserve;
+	uint64_t dead_seq;      /* the age of an allocation in which nothing counts */
 	unsigned gets, refused; /* calls for host memory. The one with this number, from 1, is refused */
 } world;
 
 /* -- in place of the device and the host ------------------------------------------------------- */
-
-int spill_device_memory(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *total)
-{
-	*free = world.room;
-	return 0;
-}
-
-struct spill_seen spill_device_seen(int device)
-{
-	return (struct spill_seen){0};
-}
-
-uint64_t spill_device_limit(const struct spill_backend *backend, int device)
-{
-	return UINT64_MAX;
-}
-
-uint64_t spill_account_device_held(int device)
-{
-	return 0;
-}
-
-uint64_t spill_reserve_size(int device)
-{
-	return world.reserve;
-}
 
 bool spill_reserve_begin(int device)
 {
@@ -143,6 +114,7 @@ static int setup(void **state)
 	spill_process_use_policy(&policy);
 	walk_nothing();
 	memset(&world, 0, sizeof(world));
+	device_room = device_reserve = 0;
 	memset(&batch_world, 0, sizeof(batch_world));
 	what_was_said();
 	return 0;
@@ -252,7 +224,7 @@ TEST(the_mover_is_waited_for)
 {
 	struct spill_demotion demotion = demotion_for(1);
 	world.busy = true;
-	world.room = CHUNK;
+	device_room = CHUNK;
 	on_device(1);
 	assert_true(spill_demote(&demotion)); /* with the room that there is now */
 	assert_string_equal(what_was_said(), "try:0 lock:0 unlock:0");
@@ -291,8 +263,8 @@ TEST(host_memory_for_a_part)
 TEST(nothing_leaves_for_the_reserve)
 {
 	struct spill_demotion demotion = demotion_for(1);
-	world.room = 2 * CHUNK;
-	world.reserve = 2 * CHUNK;
+	device_room = 2 * CHUNK;
+	device_reserve = 2 * CHUNK;
 	on_host(1);
 	assert_true(spill_demote(&demotion));
 	assert_string_equal(what_was_said(), "try:1 settle:0 report:0 end:0 unlock:0");

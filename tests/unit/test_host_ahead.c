@@ -16,6 +16,7 @@
 #include "host_chunks.h"
 #include "note.h"
 #include "process.h"
+#include "registered_end.h"
 #include "said.h"
 #include "thread.h"
 
@@ -25,27 +26,11 @@ static struct {
 	uint64_t ns, chunk_ns; /* now; what a chunk takes */
 	unsigned work, chunks; /* wake-ups that wait for the thread; chunks to make */
 	unsigned woken;        /* pauses that a wake-up ends, after 5 ms */
-	const char *refused;
 	void (*on_wait)(void), (*on_pause)(void), (*on_make)(void), (*on_start)(void);
 } world;
 
-/* What the thread's maker has registered and started. */
-static void (*at_end)(void);
-static unsigned registrations;
+/* The thread. */
 static void *(*ahead)(void *);
-
-static bool is_refused(const char *word)
-{
-	return world.refused && !strcmp(world.refused, word);
-}
-
-static void call_once(void (**handler)(void))
-{
-	void (*called)(void) = *handler;
-	*handler = NULL;
-	if (called)
-		called();
-}
 
 /* -- in place of libc -------------------------------------------------------------------------- */
 
@@ -60,13 +45,6 @@ int sem_post(sem_t *semaphore)
 {
 	say("post", 0);
 	return 0;
-}
-
-int atexit(void (*handler)(void))
-{
-	registrations++;
-	at_end = handler;
-	return is_refused("atexit") ? -1 : 0;
 }
 
 int pthread_setname_np(pthread_t thread, const char *name)
@@ -142,6 +120,7 @@ static int setup(void **state)
 	spill_host_ahead_fork_child();
 	memset(&world, 0, sizeof(world));
 	ahead = NULL;
+	refused = NULL;
 	spill_clock_use(&test_clock);
 	what_was_said();
 	return 0;
@@ -170,7 +149,7 @@ static const char *run(unsigned chunks)
 
 CHILD_TEST(without_a_semaphore)
 {
-	world.refused = "semaphore";
+	refused = "semaphore";
 	spill_host_ahead_wake();
 	CHECK_SAID("semaphore:0 ahead:0");
 	spill_host_ahead_wake(); /* it is not tried again, nor told */
@@ -180,7 +159,7 @@ CHILD_TEST(without_a_semaphore)
 
 CHILD_TEST(without_an_end)
 {
-	world.refused = "atexit";
+	refused = "atexit";
 	spill_host_ahead_wake();
 	CHECK_SAID("semaphore:0 ahead:0");
 	spill_host_ahead_fork_child(); /* nor in a child */
@@ -192,7 +171,7 @@ CHILD_TEST(without_an_end)
 
 CHILD_TEST(without_a_thread)
 {
-	world.refused = "start";
+	refused = "start";
 	spill_host_ahead_wake();
 	CHECK_SAID("semaphore:0 start:0 ahead:0");
 	at_end();

@@ -49,7 +49,7 @@ TEST(each_refusal_of_the_vendor)
 	export_it(&second.chunked);
 	what_was_said();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		world.refused = cases[i][0];
+		refused = cases[i][0];
 		assert_false(export_it(&first.chunked));
 		assert_string_equal(what_was_said(), cases[i][1]);
 		assert_null(first.chunked.exported);
@@ -58,7 +58,7 @@ TEST(each_refusal_of_the_vendor)
 	assert_false(export_it(&first.chunked));
 	assert_string_equal(what_was_said(), "retain:1 descriptor:1 close:620 release:1");
 	first.chunked.chunks[1].unmapped = false;
-	world.refused = NULL;
+	refused = NULL;
 	fake_libc_fail(FAKE_malloc, 1, 1, ENOMEM);
 	char room[SPILL_IPC_HANDLE_BYTES];
 	bool made = spill_ipc_export(&first.chunked.base, UNIT, room);
@@ -125,13 +125,13 @@ TEST(what_can_be_exported)
 	allocation.place = SPILL_PLACE_SPLIT;
 	allocation.held.host = 1;
 	assert_true(spill_ipc_serves(&allocation));
-	world.refused = "host";
+	refused = "host";
 	assert_false(spill_ipc_serves(&allocation));
 	allocation.held.host = 0;
 	assert_true(spill_ipc_serves(&allocation));
-	world.refused = "device";
+	refused = "device";
 	assert_false(spill_ipc_serves(&allocation));
-	world.refused = NULL;
+	refused = NULL;
 	allocation = good;
 	allocation.place = SPILL_PLACE_HOST;
 	assert_false(spill_ipc_serves(&allocation));
@@ -183,7 +183,7 @@ TEST(memory_that_there_is_not)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char expected[200];
 		world.question = cases[i].question;
-		world.refused = cases[i].refused;
+		refused = cases[i].refused;
 		world.questions = 1;
 		world.accept_error = EBADF;
 		world.answer.count = 5;

@@ -11,7 +11,7 @@
 /* The first test: what is registered once stays so. */
 TEST(without_an_end_nothing_is_started)
 {
-	world.refused = "atexit";
+	refused = "atexit";
 	assert_false(export_it(&first.chunked));
 	assert_string_equal(what_was_said(), "");
 	assert_null(serving);
@@ -95,7 +95,7 @@ static void replace_inode(void)
 
 static void refuse_fstat(void)
 {
-	world.refused = "fstat";
+	refused = "fstat";
 }
 
 /* The program has closed the listener, and its number is another file's. */
@@ -122,10 +122,10 @@ TEST(each_refusal_of_the_start)
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		setup(NULL);
-		world.refused = cases[i][0];
+		refused = cases[i][0];
 		assert_false(export_it(&first.chunked));
 		assert_string_equal(what_was_said(), cases[i][1]);
-		world.refused = NULL;
+		refused = NULL;
 		assert_false(export_it(&first.chunked));
 		assert_string_equal(what_was_said(), "");
 	}
@@ -133,7 +133,7 @@ TEST(each_refusal_of_the_start)
 
 TEST(a_start_that_fails_leaves_other_files_open)
 {
-	world.refused = "start";
+	refused = "start";
 	world.on_start = replace_inode;
 	assert_false(export_it(&first.chunked));
 	assert_string_equal(what_was_said(), "listen:1");
@@ -145,7 +145,7 @@ TEST(a_listener_can_be_zero)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		setup(NULL);
 		world.listener = 0;
-		world.refused = cases[i];
+		refused = cases[i];
 		assert_false(export_it(&first.chunked));
 		assert_string_equal(what_was_said(), "listen:1 close:0");
 	}

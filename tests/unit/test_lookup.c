@@ -19,6 +19,7 @@
 #include "hints.h"
 #include "layouts.h"
 #include "movable.h"
+#include "no_hints.h"
 #include "note.h"
 #include "process.h"
 #include "real.h"
@@ -83,24 +84,6 @@ void spill_real_remember(const struct spill_row *row, const void *caller, void *
 void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 {
 	return in_resolver;
-}
-
-void *spill_real_beside(const void *address, const char *symbol)
-{
-	return NULL;
-}
-
-void *spill_hint(const struct spill_hint *hint)
-{
-	return NULL;
-}
-
-void spill_layouts_forget(void)
-{
-}
-
-void spill_graph_changed(const struct spill_graph_change *change)
-{
 }
 
 void spill_note(const char *code, const char *text)

@@ -8,17 +8,15 @@
 
 #include <stdlib.h>
 
-#include "account.h"
 #include "capture.h"
 #include "demote.h"
-#include "device_memory.h"
+#include "device_room.h"
 #include "fake_clock.h"
 #include "host_chunks.h"
 #include "movable.h"
 #include "process.h"
 #include "promote.h"
 #include "quiesce.h"
-#include "reserve.h"
 #include "said_batch.h"
 #include "walked_chunks.h"
 
@@ -30,38 +28,11 @@ static struct spill_policy policy;
 static struct spill_backend vendor;
 static struct {
 	bool hopeless, all_dead; /* all_dead: nothing on the host counts, so it need not come */
-	uint64_t room;
-	unsigned gets, refused; /* calls for device memory. The one with this number, from 1, is refused */
+	unsigned gets, refused;  /* calls for device memory. The one with this number, from 1, is refused */
 	unsigned looks;
 } world;
 
 /* -- in place of the device -------------------------------------------------------------------- */
-
-int spill_device_memory(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *total)
-{
-	*free = world.room;
-	return 0;
-}
-
-struct spill_seen spill_device_seen(int device)
-{
-	return (struct spill_seen){0};
-}
-
-uint64_t spill_device_limit(const struct spill_backend *backend, int device)
-{
-	return UINT64_MAX;
-}
-
-uint64_t spill_account_device_held(int device)
-{
-	return 0;
-}
-
-uint64_t spill_reserve_size(int device)
-{
-	return 0;
-}
 
 bool spill_device_chunk_get(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t *handle)
 {
@@ -149,6 +120,7 @@ static int setup(void **state)
 	fake_clock_use(1000 * MS);
 	walk_nothing();
 	memset(&world, 0, sizeof(world));
+	device_room = device_reserve = 0;
 	memset(&batch_world, 0, sizeof(batch_world));
 	what_was_said();
 	spill_promote_reset();
@@ -178,7 +150,7 @@ TEST(chunks_come_in_order_as_far_as_there_is_room)
 {
 	on_host(2);
 	on_host(2);
-	world.room = 3 * CHUNK;
+	device_room = 3 * CHUNK;
 	look();
 	assert_string_equal(what_was_said(), "add:10 add:11 add:20 carry:3 settle:3 report:3 end:3");
 }
@@ -187,7 +159,7 @@ TEST(chunks_come_in_order_as_far_as_there_is_room)
 TEST(the_driver_refuses_the_first_chunk)
 {
 	on_host(2);
-	world.room = 2 * CHUNK;
+	device_room = 2 * CHUNK;
 	world.refused = 1;
 	look();
 	assert_int_equal(world.gets, 1);
@@ -198,7 +170,7 @@ TEST(the_driver_refuses_the_first_chunk)
 TEST(the_driver_refuses_a_later_chunk)
 {
 	on_host(3);
-	world.room = 3 * CHUNK;
+	device_room = 3 * CHUNK;
 	world.refused = 2;
 	look();
 	assert_int_equal(world.gets, 2);
@@ -208,7 +180,7 @@ TEST(the_driver_refuses_a_later_chunk)
 TEST(without_memory_for_bookkeeping_the_driver_is_asked_once)
 {
 	on_host(3);
-	world.room = 3 * CHUNK;
+	device_room = 3 * CHUNK;
 	batch_world.no_memory = true;
 	look();
 	assert_int_equal(world.gets, 1);
@@ -223,10 +195,10 @@ TEST(the_smallest_chunk_that_may_come_decides)
 	mixed->chunks[0].on_host = false;
 	mixed->chunks[2].bytes = CHUNK / 4;
 	mixed->stays_from = 2 * CHUNK; /* the last one stays */
-	world.room = CHUNK - 1;
+	device_room = CHUNK - 1;
 	look();
 	assert_int_equal(world.looks, 0);
-	world.room = CHUNK;
+	device_room = CHUNK;
 	look();
 	assert_int_equal(world.looks, 1);
 	assert_string_equal(what_was_said(), "add:11 carry:1 settle:1 report:1 end:1");
@@ -236,7 +208,7 @@ TEST(a_large_chunk_leaves_the_room_to_a_smaller_one)
 {
 	on_host(1)->chunks[0].bytes = 2 * CHUNK;
 	on_host(1);
-	world.room = CHUNK;
+	device_room = CHUNK;
 	look();
 	assert_string_equal(what_was_said(), "add:20 carry:1 settle:1 report:1 end:1");
 }
@@ -248,7 +220,7 @@ TEST(a_newcomer_comes_before_all_others)
 	on_host(1);
 	on_host(2)->owed = true;
 	on_host(1);
-	world.room = 5 * CHUNK;
+	device_room = 5 * CHUNK;
 	look();
 	assert_string_equal(what_was_said(),
 	                    "demote:8192 add:30 add:31 add:10 add:20 add:40 carry:5 settle:5 report:5 end:5");
@@ -270,7 +242,7 @@ TEST(a_newcomer_is_owed_its_room)
 		owed->owed = true;
 		if (cases[i].others)
 			on_host(1);
-		world.room = cases[i].room * CHUNK;
+		device_room = cases[i].room * CHUNK;
 		world.hopeless = cases[i].hopeless;
 		batch_world.stays = cases[i].stays;
 		look();
@@ -285,7 +257,7 @@ TEST(a_newcomer_whose_room_others_take_is_given_up)
 	owed->owed = true;
 	owed->chunks[0].bytes = owed->base.held.host = owed->range = owed->stays_from = 3 * CHUNK;
 	on_host(1);
-	world.room = CHUNK;
+	device_room = CHUNK;
 	look();
 	assert_false(owed->owed);
 	assert_string_equal(what_was_said(), "demote:12288 add:20 carry:1 settle:1 report:1 end:1");
@@ -295,7 +267,7 @@ TEST(a_newcomer_whose_room_others_take_is_given_up)
 TEST(dead_chunks_need_not_come)
 {
 	on_host(1);
-	world.room = CHUNK;
+	device_room = CHUNK;
 	world.all_dead = true;
 	look();
 	world.all_dead = false;
@@ -317,7 +289,7 @@ TEST(what_cannot_come_is_not_waited_for)
 	fake_clock.ns += LOOK;
 	assert_false(spill_promote_maintain());
 	beyond->base.device = SPILL_DEVICES - 1;
-	world.room = CHUNK;
+	device_room = CHUNK;
 	look();
 	assert_string_equal(what_was_said(), "add:10 carry:1 settle:1 report:1 end:1");
 }
@@ -326,7 +298,7 @@ TEST(what_cannot_come_is_not_waited_for)
 TEST(the_look_is_made_at_its_time)
 {
 	on_host(1);
-	world.room = CHUNK;
+	device_room = CHUNK;
 	spill_promote_wanted();
 	fake_clock.ns += LOOK - 1;
 	spill_promote_maintain();
@@ -338,7 +310,7 @@ TEST(the_look_is_made_at_its_time)
 
 static void a_newcomer(void)
 {
-	world.room = CHUNK;
+	device_room = CHUNK;
 	on_host(1);
 	spill_promote_wanted();
 }
