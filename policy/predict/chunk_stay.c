@@ -20,12 +20,24 @@ uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uin
 	if (stay->key != key)
 		*stay = (struct spill_chunk_stay){.key = key, .last_use = use};
 	if (use - stay->last_use > gap) {
-		stay->before_ns = stay->cost_ns;
+		if (!stay->told)
+			stay->whole_ns = stay->cost_ns;
 		stay->cost_ns = 0;
+		stay->told = false;
 	}
 	stay->last_use = use;
+	stay->last_ns = cost_ns;
 	stay->cost_ns += cost_ns;
-	return spill_max(stay->cost_ns, stay->before_ns);
+	return spill_max(stay->cost_ns, stay->whole_ns);
+}
+
+void spill_chunk_stay_whole(struct spill_chunk_stays *stays, uint32_t key, uint64_t rest_ns, bool accessed)
+{
+	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	if (stay->key != key)
+		return;
+	stay->whole_ns = rest_ns + (accessed ? stay->cost_ns - stay->last_ns : 0);
+	stay->told = true;
 }
 
 bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns)

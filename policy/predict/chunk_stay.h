@@ -20,7 +20,10 @@
 struct spill_chunk_stay {
 	uint32_t key;                /* of the chunk; 0: free */
 	uint64_t last_use;           /* number of its last access, of all accesses of chunks */
-	uint64_t cost_ns, before_ns; /* of the row of accesses that goes on, and of the one before */
+	uint64_t cost_ns;            /* of the row of accesses that goes on, as far as it is in place */
+	uint64_t last_ns;            /* the part of it that is the last access */
+	uint64_t whole_ns;           /* of a whole row, as the ones before tell; 0: not known */
+	bool told;                   /* whole_ns is of the row that goes on (spill_chunk_stay_whole) */
 	uint64_t next_try_ns;        /* no exchange is considered for it until then */
 	uint64_t pause_ns;           /* length of the pause before; doubles */
 };
@@ -32,10 +35,18 @@ struct spill_chunk_stays {
 /*
  * Adds an access in place that costs `cost_ns`. `use`: its number, of all accesses of chunks; `gap`: a row ends
  * if the chunk was not accessed for so many accesses. Returns what the row costs: what it cost so far,
- * or what the row before cost, if that is more.
+ * or what a whole row costs, if that is more.
  */
 uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
                               uint64_t cost_ns);
+
+/*
+ * The coming accesses of the chunk cost `rest_ns` in place, as long as they are predicted. `accessed`: the
+ * last one that was added is the first of them; otherwise none of its row was added yet. Without this, only
+ * the part of a row before the chunk comes would count for the next row, and each row would stay in place
+ * until it has cost as much as an exchange (docs/adr/0021-stop-exchange-go.md).
+ */
+void spill_chunk_stay_whole(struct spill_chunk_stays *stays, uint32_t key, uint64_t rest_ns, bool accessed);
 
 /* May an exchange be considered for the chunk? */
 bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);

@@ -321,9 +321,15 @@ static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t si
 {
 	uint64_t now = spill_clock_ns();
 	model->moves[site] = choice->pays;
-	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->chunks[i].on_host && (choice->chunks[i].needed || choice->chunks[i].maybe))
-			spill_chunk_stay_verdict(&model->stays, choice->chunks[i].key, choice->pays, now);
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+		bool accessed = chunk->needed || chunk->maybe;
+		if (!chunk->on_host || !(accessed || chunk->verdict == SPILL_EXCHANGE_COMES))
+			continue;
+		spill_chunk_stay_whole(&model->stays, chunk->key, chunk->excess_ns, accessed);
+		if (accessed)
+			spill_chunk_stay_verdict(&model->stays, chunk->key, choice->pays, now);
+	}
 }
 
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)

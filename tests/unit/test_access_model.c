@@ -563,6 +563,40 @@ TEST(an_exchange_goes_by_the_order_of_accesses)
 	assert_int_equal(chunks[4].next, 1);
 }
 
+/*
+ * A chunk that comes leaves its row in place unfinished, or has none. The next row counts as what it would have cost, so
+ * its first access brings the chunk.
+ */
+TEST(a_chunk_that_came_comes_at_once_the_next_time)
+{
+	struct spill_exchange_chunk chunks[8];
+	unsigned ranks[9];
+	struct spill_exchange_choice choice = {
+	    .chunks = chunks, .count = 8, .ranks = ranks, .slice = 128 * MIB, .room = 192 * MIB, .horizon = UINT64_MAX};
+	uint64_t cost_ns;
+	struct spill_access_advice advice;
+	know(1, 100 * US);
+	for (uint32_t key = 10; key < 18; key++)
+		assert_false(learn(2, key, 64).bring); /* code 2 costs as much as a copy, and no more */
+	advice = learn(1, 20, 64);
+	measured(&advice, 64 * MIB, 100000 * US);
+	for (uint32_t i = 0; i < 8; i++)
+		chunks[i] = (struct spill_exchange_chunk){
+		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == 3 || i == 4 || i == 6, .needed = i == 3};
+	for (uint32_t i = 0; i < 803; i++)
+		learn(1, i % 8 + 10, 0);
+	advice = learn(1, 13, 64);
+	find_by_key(&choice, 1);
+	assert_true(spill_access_model_choose(&choice, advice.site, &cost_ns));
+	assert_int_equal(chunks[3].verdict, SPILL_EXCHANGE_COMES);
+	assert_int_equal(chunks[4].verdict, SPILL_EXCHANGE_COMES);
+	assert_int_equal(chunks[6].verdict, SPILL_EXCHANGE_STAYS);
+	for (uint32_t i = 4; i < 804; i++)
+		learn(1, i % 8 + 10, 0);
+	for (uint32_t key = 10; key < 18; key++)
+		assert_int_equal(learn(2, key, 64).bring, key == 13 || key == 14);
+}
+
 TEST(a_forked_child_knows_nothing)
 {
 	know(1, 100 * US);

@@ -42,6 +42,37 @@ TEST(the_row_before_tells_what_this_one_costs)
 	assert_int_equal(add(7, 3000, 0), 0);
 }
 
+/* A chunk that comes within its row costs nothing from then on. The next row is expected to cost as much as this one would. */
+TEST(the_row_of_a_chunk_that_came_counts_whole)
+{
+	add(7, 10, 30);
+	add(7, 11, 40);
+	spill_chunk_stay_whole(&stays, 7, 100, true);
+	assert_int_equal(add(7, 1000, 1), 130);
+	/* That row was in place again. */
+	assert_int_equal(add(7, 1001, 2), 130);
+	assert_int_equal(add(7, 2000, 0), 3);
+}
+
+/* What the row before cost in place does not count for the one that a chunk comes ahead of. */
+TEST(a_chunk_that_comes_early_has_no_row_yet)
+{
+	add(7, 10, 30);
+	add(7, 11, 40);
+	spill_chunk_stay_whole(&stays, 7, 90, false);
+	assert_int_equal(add(7, 1000, 1), 90);
+}
+
+TEST(what_is_told_may_be_less)
+{
+	add(7, 10, 30);
+	spill_chunk_stay_whole(&stays, 7, 30, true);
+	assert_int_equal(add(7, 1000, 5), 30);
+	spill_chunk_stay_whole(&stays, 7, 8, true);
+	assert_int_equal(add(7, 1001, 0), 8);
+	assert_int_equal(add(7, 2000, 0), 8);
+}
+
 TEST(a_chunk_that_does_not_pay_pauses_ever_longer)
 {
 	uint64_t now = 1000 * MS, pause = 10 * MS;
@@ -67,5 +98,7 @@ TEST(a_full_table_forgets)
 	for (uint32_t key = 1; key < 20 * SPILL_CHUNK_STAYS; key++)
 		assert_int_equal(add(key, key, key), key);
 	spill_chunk_stay_verdict(&stays, 1, false, MS);
+	spill_chunk_stay_whole(&stays, 1, 1000000, false);
 	assert_true(spill_chunk_stay_may_try(&stays, 1, MS));
+	assert_int_equal(add(1, 20 * SPILL_CHUNK_STAYS, 3), 3);
 }
