@@ -16,23 +16,6 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* The next chunk of a range, which gets shorter by it. NULL: it ends, or the rest of it was freed since. */
-static inline struct spill_exchange_chunk *next_chunk(const struct spill_exchange_choice *choice,
-                                                      struct spill_access_range *range)
-{
-	const struct spill_chunk_slot *slot =
-	    range->units ? spill_chunk_index_find(&choice->index, range->first) : NULL;
-
-	if (!slot)
-		return NULL;
-
-	uint32_t step = spill_min(slot->first + slot->units - range->first, range->units);
-
-	range->first += step;
-	range->units -= step;
-	return &choice->chunks[slot->place];
-}
-
 static bool may_come(const struct spill_exchange_chunk *chunk)
 {
 	return chunk->on_host && !chunk->fixed;
@@ -151,7 +134,7 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 		struct spill_access_range range = {use.first, use.units};
 
 		seen.launches += !use.place;
-		while ((chunk = next_chunk(choice, &range)))
+		while ((chunk = spill_exchange_next_chunk(choice, &range)))
 			add_step(choice, &seen, chunk, benefit, use.site);
 	}
 	if (benefit && !choice->always)
@@ -170,7 +153,7 @@ static void look_back(struct spill_exchange_choice *choice, const struct spill_a
 	for (uint64_t ago = 0; left && ago < PAST && spill_access_history_past(history, ago, &use); ago++) {
 		struct spill_access_range range = {use.first, use.units};
 
-		while ((chunk = next_chunk(choice, &range)))
+		while ((chunk = spill_exchange_next_chunk(choice, &range)))
 			if (may_go(chunk) && chunk->next == UINT64_MAX && chunk->last == UINT64_MAX) {
 				chunk->last = ago;
 				left--;

@@ -56,7 +56,8 @@ struct spill_exchange_choice {
 	bool ahead;       /* nothing is needed yet: promote what is used next, whatever that saves */
 	/* Results: */
 	uint64_t comes, goes; /* bytes */
-	bool pays;            /* false: nothing moves */
+	bool pays;            /* false: nothing moves, but by a swap */
+	bool swaps;           /* the chunks change places for good (placement_swap.h) */
 	uint64_t excess_ns;   /* in-place cost of a needed MiB on the host: the reason of the decision */
 	uint64_t rent_ns; /* what a MiB that leaves for it will cost; excess_ns has to be that much more */
 };
@@ -69,5 +70,23 @@ struct spill_exchange_choice {
  */
 bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                            const struct spill_migration_benefit *benefit, uint16_t site, bool moved_so_far);
+
+/* The next chunk of a range, which gets shorter by it. NULL: it ends, or the rest of it was freed since. */
+static inline struct spill_exchange_chunk *spill_exchange_next_chunk(
+    const struct spill_exchange_choice *choice, struct spill_access_range *range)
+{
+	const struct spill_chunk_slot *slot =
+	    range->units ? spill_chunk_index_find(&choice->index, range->first) : NULL;
+
+	if (!slot)
+		return NULL;
+
+	uint32_t step = slot->first + slot->units - range->first;
+
+	step = step < range->units ? step : range->units;
+	range->first += step;
+	range->units -= step;
+	return &choice->chunks[slot->place];
+}
 
 #endif

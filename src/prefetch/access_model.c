@@ -11,6 +11,7 @@
 #include "chunked.h"
 #include "minmax.h"
 #include "param_extent.h"
+#include "placement_swap.h"
 #include "process.h"
 #include "stopwatch.h"
 #include "access_recording.h"
@@ -39,6 +40,20 @@
  */
 #define TIMES_USUAL 4
 
+/*
+ * Swaps (placement_swap.h) are looked for after so many periods, in which the costs in place become known, and once a
+ * period. If nothing swaps, the next look is later, each time twice as late.
+ */
+#define SWAP_PERIODS 4
+#define SWAP_PAUSE_NS (100 * MS)
+#define SWAP_PAUSE_MOST_NS (10000 * MS)
+
+struct swaps {
+	uint64_t last;      /* accesses of the history before the last look for one */
+	uint64_t exchanged; /* the same of the last exchange that paid */
+	uint64_t next_ns, pause_ns;
+};
+
 struct model {
 	struct spill_access_history history;
 	struct spill_migration_benefit benefit;
@@ -53,6 +68,7 @@ struct model {
 	uint64_t work_ns; /* of all launches so far, estimated */
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
+	struct swaps swaps;
 	uint64_t probed_ns; /* when an access was last timed only for that */
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
@@ -332,13 +348,37 @@ static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t si
 	}
 }
 
+/*
+ * Chunks swap while none are exchanged for a period: the costs of a period then are those of a placement. pre: locked
+ */
+static bool swap(struct spill_exchange_choice *choice)
+{
+	struct swaps *swaps = &model->swaps;
+	uint64_t now = spill_clock_ns(), count = model->history.count, period = count - model->history.next;
+	if (choice->always || choice->ahead || !choice->slice || now < swaps->next_ns ||
+	    count < SWAP_PERIODS * period || count - swaps->last < period ||
+	    count - swaps->exchanged < period)
+		return false;
+	choice->swaps = spill_placement_swap(choice, &model->history, &model->benefit);
+	uint64_t longer = spill_min(spill_max(2 * swaps->pause_ns, SWAP_PAUSE_NS), SWAP_PAUSE_MOST_NS);
+	swaps->pause_ns = choice->swaps ? 0 : longer;
+	swaps->next_ns = now + swaps->pause_ns;
+	swaps->last = count;
+	return choice->swaps;
+}
+
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
-	bool comes =
-	    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
-	if (!choice->ahead)
-		keep_verdict(choice, site);
+	bool comes = swap(choice);
+	if (!comes) {
+		comes =
+		    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
+		if (!choice->ahead)
+			keep_verdict(choice, site);
+		if (choice->pays)
+			model->swaps.exchanged = model->history.count;
+	}
 	*cost_ns = spill_benefit_copy_cost(&model->benefit);
 	pthread_mutex_unlock(&lock);
 	return comes;

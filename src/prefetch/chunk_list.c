@@ -82,6 +82,15 @@ bool spill_chunk_list_add_chosen(const struct spill_exchange_choice *choice, str
 	return exchange->comes.count || exchange->goes.count;
 }
 
+void spill_chunk_list_settle(const struct spill_exchange_choice *choice)
+{
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS) {
+			struct spill_chunked *chunked = choice->chunks[i].data;
+			chunked->chunks[choice->chunks[i].index].displaced = false;
+		}
+}
+
 struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access)
 {
 	for (unsigned i = 0; i < access->count; i++)

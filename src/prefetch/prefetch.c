@@ -61,7 +61,8 @@ static _Atomic uint64_t active_ns; /* time of the last exchange. */
 static uint64_t sweeps = 1; /* sweeps in place before an exchange is undone. */
 static bool restored;       /* it was undone, and there was none since. */
 static uint64_t next_look_ns, next_wait_ns, busy_pause_ns;
-static bool promoting; /* as noted in the log. */
+static bool promoting;  /* as noted in the log. */
+static bool swap_noted; /* in the log */
 static unsigned note_count;
 
 /* -- an idle device ------------------------------------------------------------------- */
@@ -155,6 +156,20 @@ static void note_restored(void)
 	           "so each chunk returns to its place without movable.follow");
 }
 
+/* Notes in the log, once, that chunks swap. pre: the mover is held */
+static void note_swap(uint64_t excess_ns)
+{
+	char text[256];
+	if (swap_noted)
+		return;
+	swap_noted = true;
+	snprintf(text, sizeof(text),
+	         "memory that costs less in place changes places with memory that costs more, up to %llu us "
+	         "per MiB in each period of the program (movable.follow)",
+	         (unsigned long long)excess_ns / 1000);
+	spill_note("follow", text);
+}
+
 /* pre: the mover is held */
 static bool choose_exchange(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
@@ -191,7 +206,12 @@ static bool carry_out(const struct spill_exchange_choice *choice, struct spill_e
 	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
 	if (!exchange->came)
 		return false;
-	spill_prefetch_exchanged();
+	if (choice->swaps) {
+		spill_chunk_list_settle(choice);
+		note_swap(choice->excess_ns);
+	} else {
+		spill_prefetch_exchanged();
+	}
 	if (!exchange->fresh)
 		spill_access_model_moved(exchange->came, exchange->ns, choice->excess_ns);
 	return true;
@@ -208,7 +228,7 @@ static bool decide_and_exchange(struct spill_exchange_choice *choice, struct spi
 	seen.waited_ns = wants ? spill_clock_ns() - start_ns : 0;
 	bool came = idle && carry_out(choice, exchange);
 	/* The note has the costs that the decision was made by, not the measured ones. */
-	if (came && !choice->always)
+	if (came && !choice->always && !choice->swaps)
 		note_promoting(true, choice->excess_ns, seen.cost_ns);
 	seen.moved_ns = exchange->ns;
 	seen.came = exchange->came;
@@ -294,6 +314,6 @@ void spill_prefetch_reset(void)
 	sweeps = 1;
 	restored = false;
 	next_look_ns = next_wait_ns = busy_pause_ns = 0;
-	promoting = false;
+	promoting = swap_noted = false;
 	note_count = 0;
 }

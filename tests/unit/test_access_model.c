@@ -571,8 +571,12 @@ TEST(a_chunk_that_came_comes_at_once_the_next_time)
 {
 	struct spill_exchange_chunk chunks[8];
 	unsigned ranks[9];
-	struct spill_exchange_choice choice = {
-	    .chunks = chunks, .count = 8, .ranks = ranks, .slice = 128 * MIB, .room = 192 * MIB, .horizon = UINT64_MAX};
+	struct spill_exchange_choice choice = {.chunks = chunks,
+	                                       .count = 8,
+	                                       .ranks = ranks,
+	                                       .slice = 128 * MIB,
+	                                       .room = 192 * MIB,
+	                                       .horizon = UINT64_MAX};
 	uint64_t cost_ns;
 	struct spill_access_advice advice;
 	know(1, 100 * US);
@@ -581,8 +585,10 @@ TEST(a_chunk_that_came_comes_at_once_the_next_time)
 	advice = learn(1, 20, 64);
 	measured(&advice, 64 * MIB, 100000 * US);
 	for (uint32_t i = 0; i < 8; i++)
-		chunks[i] = (struct spill_exchange_chunk){
-		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == 3 || i == 4 || i == 6, .needed = i == 3};
+		chunks[i] = (struct spill_exchange_chunk){.key = i + 10,
+		                                          .bytes = 64 * MIB,
+		                                          .on_host = i == 3 || i == 4 || i == 6,
+		                                          .needed = i == 3};
 	for (uint32_t i = 0; i < 803; i++)
 		learn(1, i % 8 + 10, 0);
 	advice = learn(1, 13, 64);
@@ -595,6 +601,123 @@ TEST(a_chunk_that_came_comes_at_once_the_next_time)
 		learn(1, i % 8 + 10, 0);
 	for (uint32_t key = 10; key < 18; key++)
 		assert_int_equal(learn(2, key, 64).bring, key == 13 || key == 14);
+}
+
+/* -- swaps: eight chunks in turns, of which the fourth costs more than the others, and not enough for an exchange -------- */
+
+#define TURN 8
+#define DEAR 3
+
+static struct spill_exchange_chunk turns[TURN];
+
+static uint64_t code_of(unsigned nth)
+{
+	return nth == DEAR ? 1 : 2;
+}
+
+/* So many accesses, up to that of the dear chunk. */
+static struct spill_access_advice run_turns(unsigned count)
+{
+	struct spill_access_advice advice = {0};
+	for (unsigned i = count; i--;) {
+		unsigned nth = (DEAR + TURN * count - i) % TURN;
+		advice = learn(code_of(nth), nth + 10, 0);
+	}
+	return advice;
+}
+
+static void begin_turns(void)
+{
+	struct spill_access_advice advice;
+	know(1, 100 * US);
+	know(2, 100 * US);
+	advice = learn(1, 20, 64);
+	measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
+	advice = learn(2, 21, 64);
+	measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
+}
+
+/* The choice for the dear chunk. True: it comes, and one of the others goes. */
+static bool swapped(struct spill_access_advice advice, uint64_t slice, bool always)
+{
+	unsigned ranks[TURN + 1], gone = 0;
+	uint64_t cost_ns;
+	struct spill_exchange_choice choice = {.chunks = turns,
+	                                       .count = TURN,
+	                                       .ranks = ranks,
+	                                       .slice = slice,
+	                                       .horizon = 64 * MIB,
+	                                       .always = always};
+	for (unsigned i = 0; i < TURN; i++)
+		turns[i] = (struct spill_exchange_chunk){
+		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == DEAR, .needed = i == DEAR};
+	find_by_key(&choice, 1);
+	bool comes = spill_access_model_choose(&choice, advice.site, &cost_ns);
+	assert_int_equal(choice.pays, always);
+	assert_int_equal(comes, always || choice.swaps);
+	for (unsigned i = 0; i < TURN; i++)
+		gone += turns[i].verdict == SPILL_EXCHANGE_GOES;
+	assert_int_equal(gone, comes);
+	assert_int_equal(turns[DEAR].verdict == SPILL_EXCHANGE_COMES, comes);
+	return choice.swaps;
+}
+
+/* Not before the costs are known, and not twice in a period. */
+TEST(chunks_swap_once_a_period)
+{
+	begin_turns();
+	assert_false(swapped(run_turns(2 * TURN), 64 * MIB, false));
+	fake_clock.ns += 1000 * MS;
+	assert_true(swapped(run_turns(3 * TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(0), 64 * MIB, false));
+	assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+}
+
+/* A flight has no slice, and what is followed always needs no price. */
+TEST(swaps_are_for_stops_that_go_by_the_price)
+{
+	begin_turns();
+	assert_false(swapped(run_turns(6 * TURN), 0, false));
+	assert_true(swapped(run_turns(0), 64 * MIB, false));
+	assert_false(swapped(run_turns(TURN), 64 * MIB, true));
+	assert_false(swapped(run_turns(0), 64 * MIB, false)); /* an exchange was just before */
+	assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+}
+
+/* While nothing swaps, it is looked for ever more rarely. */
+TEST(a_swap_in_vain_is_tried_again_later)
+{
+	uint64_t pause = 100 * MS;
+	struct spill_access_advice advice;
+	begin_turns();
+	for (unsigned i = 0; i < 200; i++) { /* now it costs as much as the others */
+		advice = learn(1, 20, 64);
+		measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
+	}
+	for (unsigned i = 0; i < 9; i++) {
+		assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+		fake_clock.ns += pause - 1;
+		advice = learn(1, 20, 64);
+		measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
+		assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+		for (unsigned k = 0; k < 100; k++) {
+			advice = learn(1, 20, 64);
+			measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
+		}
+		fake_clock.ns++;
+		pause = 2 * pause < 10000 * MS ? 2 * pause : 10000 * MS;
+	}
+	assert_int_equal(pause, 10000 * MS);
+	assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+	begin_turns();
+	for (unsigned k = 0; k < 100; k++) {
+		advice = learn(1, 20, 64);
+		measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
+	}
+	assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+	fake_clock.ns += pause;
+	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false));
+	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false)); /* and at once again */
 }
 
 TEST(a_forked_child_knows_nothing)

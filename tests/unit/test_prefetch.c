@@ -71,7 +71,7 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 /* -- in place of access_model.c: needed chunks come, and as many others go as lack room ------------------ */
 
 static struct {
-	bool pays, busy, spares; /* busy: a measurement arrives at each question */
+	bool pays, swaps, busy, spares; /* busy: a measurement arrives at each question */
 	uint64_t heard;
 	unsigned asked, idle, moved;       /* calls */
 	unsigned dead;                     /* chunks of the last one */
@@ -90,7 +90,8 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 	*cost_ns = 3000;
 	choice->excess_ns = 7000;
 	choice->pays = model.pays;
-	if (!model.pays && !choice->always)
+	choice->swaps = model.swaps;
+	if (!model.pays && !choice->always && !model.swaps)
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		if (choice->chunks[i].needed && choice->chunks[i].on_host) {
@@ -286,6 +287,39 @@ TEST(what_is_needed_comes_in_the_place_of_another_chunk)
 	assert_int_equal(model.moved, 1);
 	fake_clock.ns += 500 * MS;
 	assert_false(spill_chunked_is_held());
+}
+
+/* It is for good: no end of a phase undoes it, and nothing else waits for it. */
+TEST(chunks_that_swap_are_at_home)
+{
+	model.pays = false;
+	model.swaps = true;
+	assert_true(prefetch(AWAY + 1));
+	assert_true(!is_on_host(AWAY + 1) && is_on_host(0));
+	assert_false(chunk(AWAY + 1)->displaced || chunk(0)->displaced);
+	assert_false(spill_chunked_is_held());
+	assert_int_equal(note_count, 1);
+	assert_string_equal(
+	    notes[0],
+	    "memory that costs less in place changes places with memory that costs more, up to 7 us "
+	    "per MiB in each period of the program (movable.follow)");
+	for (unsigned i = 0; i < 100; i++)
+		left_in_place(0);
+	assert_true(!is_on_host(AWAY + 1) && is_on_host(0));
+	assert_int_equal(recorded.exchanges, 1);
+	assert_int_equal(recorded.restored, 0);
+	assert_true(prefetch(0)); /* and back */
+	assert_true(is_on_host(1) && !is_on_host(0));
+	assert_int_equal(note_count, 1); /* it was said */
+	/* An exchange afterwards is undone, and the swap is not. */
+	model.pays = true;
+	model.swaps = false;
+	assert_true(prefetch(AWAY + 2));
+	assert_true(chunk(AWAY + 2)->displaced && chunk(0)->displaced);
+	for (unsigned i = 0; i < 100 && is_on_host(0); i++)
+		left_in_place(CHUNKS - 1);
+	assert_true(!is_on_host(0) && is_on_host(AWAY + 2));
+	assert_true(!is_on_host(AWAY + 1) && is_on_host(1));
 }
 
 TEST(without_a_gain_nothing_moves)

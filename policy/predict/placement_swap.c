@@ -1,0 +1,112 @@
+#include "placement_swap.h"
+
+/* A swap has to save its copies in so many periods. */
+#define PERIODS 8
+
+/* The one that comes has to cost so much more, because costs are measured to some per cent, or only guessed. */
+static uint64_t with_margin(uint64_t ns)
+{
+	return ns + ns / 4;
+}
+
+static void forget_verdicts(struct spill_exchange_choice *choice)
+{
+	choice->comes = choice->goes = choice->excess_ns = 0;
+	for (unsigned i = 0; i < choice->count; i++)
+		choice->chunks[i].verdict = SPILL_EXCHANGE_STAYS;
+}
+
+/* Sums what a MiB of each chunk costs in place in a period. False: no period is known. */
+static bool sum_period(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                       const struct spill_migration_benefit *benefit)
+{
+	struct spill_exchange_chunk *chunk;
+	struct spill_access use;
+	uint64_t launches = 1, count = 0;
+
+	for (unsigned i = 0; i < choice->count; i++)
+		choice->chunks[i].excess_ns = choice->chunks[i].launch = 0;
+	for (; spill_access_history_next(history, count, &use); count++) {
+		struct spill_access_range range = {use.first, use.units};
+
+		launches += !use.place;
+		while ((chunk = spill_exchange_next_chunk(choice, &range))) {
+			/* One launch can have several buffers in a chunk, and costs it once. */
+			if (chunk->launch != launches)
+				chunk->excess_ns += spill_benefit_chunk_excess(benefit, use.site, chunk->key);
+			chunk->launch = launches;
+		}
+	}
+	return count != 0;
+}
+
+static bool is_candidate(const struct spill_exchange_chunk *chunk, bool on_host)
+{
+	return chunk->on_host == on_host && !chunk->fixed && chunk->verdict == SPILL_EXCHANGE_STAYS &&
+	       (on_host || !chunk->needed);
+}
+
+/*
+ * The dearest one on the host, or the cheapest one on the device, of those without a verdict. NULL: none. A slice has few
+ * chunks, so they need not be sorted.
+ */
+static struct spill_exchange_chunk *next_candidate(const struct spill_exchange_choice *choice, bool on_host)
+{
+	struct spill_exchange_chunk *found = NULL;
+
+	for (unsigned i = 0; i < choice->count; i++) {
+		struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		if (is_candidate(chunk, on_host) &&
+		    (!found ||
+		     (on_host ? chunk->excess_ns > found->excess_ns : chunk->excess_ns < found->excess_ns)))
+			found = chunk;
+	}
+	return found;
+}
+
+/*
+ * Lets cheap chunks go until there is room for a dear one. False, and none of them goes: too few are cheap enough.
+ * *room: bytes that were left for earlier ones and are not used.
+ */
+static bool make_room(struct spill_exchange_choice *choice, uint64_t *room,
+                      const struct spill_exchange_chunk *for_it, uint64_t least_ns)
+{
+	uint64_t bytes = *room;
+	unsigned taken = 0;
+
+	while (bytes < for_it->bytes) {
+		struct spill_exchange_chunk *victim = next_candidate(choice, false);
+
+		if (!victim || with_margin(victim->excess_ns) + least_ns > for_it->excess_ns) {
+			while (taken)
+				choice->chunks[choice->ranks[--taken]].verdict = SPILL_EXCHANGE_STAYS;
+			return false;
+		}
+		victim->verdict = SPILL_EXCHANGE_GOES;
+		choice->ranks[taken++] = (unsigned)(victim - choice->chunks);
+		bytes += victim->bytes;
+	}
+	choice->goes += bytes - *room;
+	*room = bytes - for_it->bytes;
+	return true;
+}
+
+bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                          const struct spill_migration_benefit *benefit)
+{
+	uint64_t room = 0, least_ns = spill_benefit_copy_cost(benefit) / PERIODS;
+	struct spill_exchange_chunk *next;
+
+	forget_verdicts(choice);
+	if (!sum_period(choice, history, benefit))
+		return false;
+	while ((next = next_candidate(choice, true)) &&
+	       (!choice->comes || choice->comes + next->bytes <= choice->slice) &&
+	       make_room(choice, &room, next, least_ns)) {
+		next->verdict = SPILL_EXCHANGE_COMES;
+		choice->excess_ns = choice->comes ? choice->excess_ns : next->excess_ns;
+		choice->comes += next->bytes;
+	}
+	return choice->comes != 0;
+}

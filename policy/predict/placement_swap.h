@@ -1,0 +1,24 @@
+/*
+ * Swaps: chunks change places for good. An exchange (exchange_choice.h) brings what is needed now, and what leaves for it is
+ * needed again. Where memory is read only a few times in a row, that costs more than reading it in place. But chunks differ
+ * in what they cost in place in a whole period of the program. So the dearest ones on the host take the places of the
+ * cheapest ones on the device.
+ *
+ * A chunk that was never on the host is judged by the code that accesses it (site_chunk_cost.h). If that was wrong, its
+ * cost is known a period later, and a swap brings it back.
+ */
+#ifndef SPILL_PLACEMENT_SWAP_H
+#define SPILL_PLACEMENT_SWAP_H
+
+#include "exchange_choice.h"
+
+/*
+ * Chooses among the chunks of an exchange, up to its slice or one chunk, no matter what is needed; true if a chunk comes. No
+ * needed chunk leaves. Overwrites the results of spill_exchange_choose. Sets the verdicts, comes, goes, and excess_ns: of the
+ * choice, what a MiB of the dearest chunk costs in a period; of each chunk, what a MiB of it would cost there. Time: one
+ * period of the history.
+ */
+bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                          const struct spill_migration_benefit *benefit);
+
+#endif

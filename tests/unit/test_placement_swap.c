@@ -1,0 +1,257 @@
+/* Which chunks swap: those on the host that cost more in a period than others on the device would. */
+#define SETUP begin
+#include "unit.h"
+
+#include <string.h>
+
+#include "find_by_key.h"
+#include "placement_swap.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define MOST 16
+#define COPY SPILL_BENEFIT_COPY_NS_PER_MIB
+
+static struct spill_access_history order;
+static struct spill_migration_benefit costs;
+static struct spill_exchange_chunk chunks[MOST + 1];
+static unsigned ranks[MOST + 1];
+static struct spill_exchange_choice window;
+
+static int begin(void **state)
+{
+	memset(&order, 0, sizeof(order));
+	memset(&costs, 0, sizeof(costs));
+	memset(chunks, 0, sizeof(chunks));
+	window = (struct spill_exchange_choice){.chunks = chunks, .ranks = ranks, .slice = 256 * MIB};
+	return 0;
+}
+
+/*
+ * A chunk, with key 10, 20, 30 … in the order in which they are added. It costs `percent` of a copy at each access, which
+ * is by a site of its own.
+ */
+static void add(uint64_t mib, bool on_host, uint64_t percent)
+{
+	unsigned site = ++window.count;
+
+	assert_true(site <= MOST);
+	chunks[site - 1] =
+	    (struct spill_exchange_chunk){.key = site * 10, .bytes = mib * MIB, .on_host = on_host};
+	spill_benefit_add_use(&costs, (uint16_t)site, 0, 1);
+	spill_benefit_add_chunk_use(&costs, (uint16_t)site, site * 10, 100 * MIB, 1 + percent * COPY);
+	assert_in_range(spill_benefit_chunk_excess(&costs, (uint16_t)site, site * 10),
+	                percent * COPY / 100 - 1, percent * COPY / 100);
+}
+
+static void access_chunk(unsigned nth)
+{
+	spill_access_history_launch(&order, (const struct spill_access_range[]){{nth * 10, 1}}, 1,
+	                            (uint16_t)nth);
+}
+
+/* All of them in turns, so that the period is known. */
+static void run(void)
+{
+	for (unsigned i = 0; i < 40 || i % window.count; i++)
+		access_chunk(i % window.count + 1);
+}
+
+static void swaps_once(const char *expected)
+{
+	static const char signs[] = {
+	    [SPILL_EXCHANGE_STAYS] = '.', [SPILL_EXCHANGE_COMES] = '+', [SPILL_EXCHANGE_GOES] = '-'};
+	char seen[MOST + 1] = "";
+	uint64_t comes = 0, goes = 0;
+
+	find_by_key(&window, 10);
+	assert_int_equal(spill_placement_swap(&window, &order, &costs), strchr(expected, '+') != NULL);
+	for (unsigned i = 0; i < window.count; i++) {
+		seen[i] = signs[chunks[i].verdict];
+		comes += seen[i] == '+' ? chunks[i].bytes : 0;
+		goes += seen[i] == '-' ? chunks[i].bytes : 0;
+	}
+	assert_string_equal(seen, expected);
+	assert_int_equal(window.comes, comes);
+	assert_int_equal(window.goes, goes);
+	assert_true(comes <= goes);
+}
+
+/* These come and go: a letter each, + - or a dot for the ones that stay. What lies behind the last chunk is nobody's. */
+static void swaps(const char *expected)
+{
+	struct spill_exchange_chunk *behind = &chunks[window.count];
+
+	*behind = (struct spill_exchange_chunk){
+	    .bytes = 1, .on_host = true, .excess_ns = UINT64_MAX / 2, .launch = 1};
+	swaps_once(expected);
+	assert_int_equal(behind->excess_ns, UINT64_MAX / 2);
+	behind->verdict = SPILL_EXCHANGE_GOES;
+	swaps_once(expected);
+	assert_int_equal(behind->verdict, SPILL_EXCHANGE_GOES);
+}
+
+TEST(the_dearest_on_the_host_for_the_cheapest_on_the_device)
+{
+	add(64, true, 80);
+	add(64, true, 90);
+	add(64, false, 70);
+	add(64, false, 20);
+	run();
+	swaps(".+.-");
+	assert_int_equal(window.excess_ns, 90 * COPY / 100);
+}
+
+/* A copy of each has to be saved in eight periods, and the dearer one has to cost a quarter more. */
+TEST(a_swap_has_to_save_something)
+{
+	add(64, true, 16);
+	add(64, false, 4);
+	run();
+	swaps("..");
+	begin(NULL);
+	add(64, true, 25);
+	add(64, false, 10);
+	run();
+	swaps("+-");
+	begin(NULL);
+	add(64, true, 262);
+	add(64, false, 200);
+	run();
+	swaps("..");
+	begin(NULL);
+	add(64, true, 263);
+	add(64, false, 200);
+	run();
+	swaps("+-");
+}
+
+TEST(of_equals_the_first_one_swaps)
+{
+	add(64, true, 90);
+	add(64, true, 90);
+	add(64, false, 10);
+	add(64, false, 10);
+	run();
+	window.slice = 1;
+	swaps("+.-.");
+}
+
+/* A chunk that is accessed twice in a period costs twice as much. */
+TEST(all_accesses_of_a_period_count)
+{
+	add(64, true, 30);
+	add(64, false, 35);
+	for (unsigned i = 0; i < 60; i++)
+		access_chunk(i % 3 % 2 + 1);
+	swaps("+-");
+}
+
+/* Two buffers of one launch in a chunk cost it once. */
+TEST(a_launch_costs_a_chunk_once)
+{
+	const struct spill_access_range both[] = {{10, 1}, {12, 1}};
+
+	add(64, true, 30);
+	add(64, false, 20);
+	for (unsigned i = 0; i < 20; i++) {
+		spill_access_history_launch(&order, both, 2, 1);
+		access_chunk(2);
+	}
+	swaps("..");
+}
+
+/* A buffer that reaches into the next chunk costs both. */
+TEST(a_buffer_costs_each_of_its_chunks)
+{
+	add(64, true, 60);
+	add(64, false, 5);
+	add(64, true, 90);
+	add(64, false, 10);
+	for (unsigned i = 0; i < 20; i++) {
+		spill_access_history_launch(&order, (const struct spill_access_range[]){{18, 20}}, 1, 3);
+		access_chunk(4);
+	}
+	find_by_key(&window, 10);
+	assert_true(spill_placement_swap(&window, &order, &costs));
+	assert_int_equal(chunks[0].excess_ns, COPY); /* nothing is known of that code and these chunks */
+	assert_int_equal(chunks[1].excess_ns, COPY);
+	assert_int_equal(chunks[2].excess_ns, 90 * COPY / 100);
+}
+
+TEST(nothing_swaps_before_a_period_is_known)
+{
+	add(64, true, 90);
+	add(64, false, 10);
+	access_chunk(1);
+	access_chunk(2);
+	swaps("..");
+}
+
+TEST(pinned_and_needed_chunks_stay)
+{
+	add(64, true, 90);
+	add(64, true, 60);
+	add(64, false, 10);
+	add(64, false, 11);
+	add(64, false, 12);
+	run();
+	chunks[0].fixed = chunks[2].fixed = chunks[3].needed = true;
+	swaps(".+..-");
+}
+
+/* The slice bounds what comes, but one chunk always may. */
+TEST(so_much_comes_at_once)
+{
+	add(64, true, 90);
+	add(64, true, 80);
+	add(64, true, 70);
+	add(64, false, 10);
+	add(64, false, 11);
+	add(64, false, 12);
+	run();
+	swaps("+++---");
+	window.slice = 128 * MIB;
+	swaps("++.--.");
+	window.slice = 128 * MIB - 1;
+	swaps("+..-..");
+	window.slice = 1;
+	swaps("+..-..");
+}
+
+/* Several small ones go for a large one, and what is left of their room serves the next. */
+TEST(sizes_differ)
+{
+	add(64, true, 90);
+	add(32, true, 80);
+	add(48, false, 10);
+	add(48, false, 11);
+	add(48, false, 12);
+	run();
+	swaps("++--.");
+}
+
+/* If too few are cheap enough, none of them goes for it. */
+TEST(what_finds_no_room_does_not_come)
+{
+	add(64, true, 90);
+	add(96, true, 80);
+	add(64, false, 10);
+	add(64, false, 11);
+	add(64, false, 79);
+	run();
+	swaps("+.-..");
+	assert_int_equal(window.goes, 64 * MIB);
+}
+
+/* What an exchange chose before is forgotten. */
+TEST(older_verdicts_do_not_count)
+{
+	add(64, true, 10);
+	add(64, false, 90);
+	run();
+	chunks[0].verdict = SPILL_EXCHANGE_COMES;
+	chunks[1].verdict = SPILL_EXCHANGE_GOES;
+	window.comes = window.goes = 64 * MIB;
+	swaps("..");
+	assert_int_equal(window.excess_ns, 0);
+}
