@@ -7,6 +7,8 @@
 /* A chunk whose exchange would not pay pauses this long, and then twice as long each time. */
 #define PAUSE_NS (10 * MS)
 #define PAUSE_MOST_NS (2000 * MS)
+#define SWAP_PAUSE_NS (1000 * MS)
+#define SWAP_PAUSE_MOST_NS (600000 * MS)
 
 static unsigned place_of(uint32_t key)
 {
@@ -54,4 +56,20 @@ void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, boo
 	uint64_t longer = stay->pause_ns ? 2 * stay->pause_ns : PAUSE_NS;
 	stay->pause_ns = pays ? 0 : spill_min(longer, PAUSE_MOST_NS);
 	stay->next_try_ns = pays ? 0 : now_ns + stay->pause_ns;
+}
+
+void spill_chunk_stay_swapped(struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns)
+{
+	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	if (stay->key != key)
+		*stay = (struct spill_chunk_stay){.key = key};
+	uint64_t longer = stay->swap_pause_ns ? 2 * stay->swap_pause_ns : SWAP_PAUSE_NS;
+	stay->swap_pause_ns = spill_min(longer, SWAP_PAUSE_MOST_NS);
+	stay->next_swap_ns = now_ns + stay->swap_pause_ns;
+}
+
+bool spill_chunk_stay_may_swap(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns)
+{
+	const struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	return stay->key != key || now_ns >= stay->next_swap_ns;
 }

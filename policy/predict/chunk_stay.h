@@ -18,14 +18,15 @@
 #define SPILL_CHUNK_STAYS (1u << SPILL_CHUNK_STAY_BITS)
 
 struct spill_chunk_stay {
-	uint32_t key;                /* of the chunk; 0: free */
-	uint64_t last_use;           /* number of its last access, of all accesses of chunks */
-	uint64_t cost_ns;            /* of the row of accesses that goes on, as far as it is in place */
-	uint64_t last_ns;            /* the part of it that is the last access */
-	uint64_t whole_ns;           /* of a whole row, as the ones before tell; 0: not known */
-	bool told;                   /* whole_ns is of the row that goes on (spill_chunk_stay_whole) */
-	uint64_t next_try_ns;        /* no exchange is considered for it until then */
-	uint64_t pause_ns;           /* length of the pause before; doubles */
+	uint32_t key;         /* of the chunk; 0: free */
+	uint64_t last_use;    /* number of its last access, of all accesses of chunks */
+	uint64_t cost_ns;     /* of the row of accesses that goes on, as far as it is in place */
+	uint64_t last_ns;     /* the part of it that is the last access */
+	uint64_t whole_ns;    /* of a whole row, as the ones before tell; 0: not known */
+	bool told;            /* whole_ns is of the row that goes on (spill_chunk_stay_whole) */
+	uint64_t next_try_ns; /* no exchange is considered for it until then */
+	uint64_t pause_ns;    /* length of the pause before; doubles */
+	uint64_t next_swap_ns, swap_pause_ns; /* the same for swaps (placement_swap.h) */
 };
 
 struct spill_chunk_stays {
@@ -53,5 +54,12 @@ bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t ke
 
 /* The verdict for an exchange that brings the chunk. If it does not pay, the chunk pauses. */
 void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, bool pays, uint64_t now_ns);
+
+/*
+ * The chunk has swapped. Where costs are measured badly, chunks would go to and fro. So it may not swap again for a second,
+ * and then for twice as long each time, up to ten minutes.
+ */
+void spill_chunk_stay_swapped(struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);
+bool spill_chunk_stay_may_swap(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);
 
 #endif

@@ -31,6 +31,7 @@ struct spill_exchange_chunk {
 	bool fixed;     /* cannot move (pinned) */
 	bool needed;    /* by the launch that comes now */
 	bool dead;      /* moves without a copy */
+	bool swapped;   /* lately, so it does not swap (placement_swap.h) */
 	bool maybe;     /* perhaps needed: up to four slices are promoted; can be a victim */
 	void *data;     /* the caller's */
 	unsigned index; /* the caller's */

@@ -6,7 +6,7 @@
 /* The one that comes has to cost so much more, because costs are measured to some per cent, or only guessed. */
 static uint64_t with_margin(uint64_t ns)
 {
-	return ns + ns / 4;
+	return ns + ns / 2;
 }
 
 static void forget_verdicts(struct spill_exchange_choice *choice)
@@ -42,8 +42,8 @@ static bool sum_period(struct spill_exchange_choice *choice, const struct spill_
 
 static bool is_candidate(const struct spill_exchange_chunk *chunk, bool on_host)
 {
-	return chunk->on_host == on_host && !chunk->fixed && chunk->verdict == SPILL_EXCHANGE_STAYS &&
-	       (on_host || !chunk->needed);
+	return chunk->on_host == on_host && !chunk->fixed && !chunk->swapped &&
+	       chunk->verdict == SPILL_EXCHANGE_STAYS && (on_host || !chunk->needed);
 }
 
 /*

@@ -41,10 +41,10 @@
 #define TIMES_USUAL 4
 
 /*
- * Swaps (placement_swap.h) are looked for after so many periods, in which the costs in place become known, and once a
- * period. If nothing swaps, the next look is later, each time twice as late.
+ * Swaps (placement_swap.h) are looked for once the program has done the same for so many periods, in which the costs in place
+ * become known, and then once a period. If nothing swaps, the next look is later, each time twice as late.
  */
-#define SWAP_PERIODS 4
+#define SWAP_PERIODS 2
 #define SWAP_PAUSE_NS (100 * MS)
 #define SWAP_PAUSE_MOST_NS (10000 * MS)
 
@@ -356,10 +356,16 @@ static bool swap(struct spill_exchange_choice *choice)
 	struct swaps *swaps = &model->swaps;
 	uint64_t now = spill_clock_ns(), count = model->history.count, period = count - model->history.next;
 	if (choice->always || choice->ahead || !choice->slice || now < swaps->next_ns ||
-	    count < SWAP_PERIODS * period || count - swaps->last < period ||
+	    model->history.followed < SWAP_PERIODS * period || count - swaps->last < period ||
 	    count - swaps->exchanged < period)
 		return false;
+	for (unsigned i = 0; i < choice->count; i++)
+		choice->chunks[i].swapped =
+		    !spill_chunk_stay_may_swap(&model->stays, choice->chunks[i].key, now);
 	choice->swaps = spill_placement_swap(choice, &model->history, &model->benefit);
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->swaps && choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
+			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
 	uint64_t longer = spill_min(spill_max(2 * swaps->pause_ns, SWAP_PAUSE_NS), SWAP_PAUSE_MOST_NS);
 	swaps->pause_ns = choice->swaps ? 0 : longer;
 	swaps->next_ns = now + swaps->pause_ns;

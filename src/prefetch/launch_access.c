@@ -76,6 +76,16 @@ static uint64_t still_on_host(const struct spill_launch_access *access)
 	return bytes;
 }
 
+/*
+ * Not if chunks have come since the hint was read, when an exchange was undone or there was room: a short time would be
+ * taken for that of memory on the host.
+ */
+static bool wants_time(const struct spill_launch_access *access, const struct spill_access_advice *advice)
+{
+	return (advice->timed || recording_wants_time(access)) &&
+	       (!access->on_host || still_on_host(access) == access->host_bytes);
+}
+
 /* For the reports: memory on the host that the launch uses where it is. */
 static void count_in_place(const struct spill_launch_access *access, const struct spill_access_advice *advice,
                            bool came)
@@ -147,7 +157,7 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	count_in_place(access, &advice, came);
 	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
 	uint64_t number = spill_access_recording_launch(access, advice.site);
-	if (((advice.timed || recording_wants_time(access)) && !came) || placement)
+	if ((wants_time(access, &advice) && !came) || placement)
 		stopwatch = start_stopwatch(access, &advice, placement, number);
 	if (overlaps)
 		spill_overlap_ahead(access, &advice);

@@ -669,8 +669,39 @@ TEST(chunks_swap_once_a_period)
 	assert_false(swapped(run_turns(2 * TURN), 64 * MIB, false));
 	fake_clock.ns += 1000 * MS;
 	assert_true(swapped(run_turns(3 * TURN), 64 * MIB, false));
+	fake_clock.ns += 1000 * MS;
 	assert_false(swapped(run_turns(0), 64 * MIB, false));
 	assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+}
+
+/* What the program did before it did something else tells nothing about a period. */
+TEST(chunks_swap_once_the_program_repeats_itself)
+{
+	begin_turns();
+	run_turns(20 * TURN);
+	for (unsigned i = 0; i < TURN; i++)
+		learn(5, i + 10, 0);
+	for (unsigned i = 0; i < 5; i++)
+		learn(6, i + 30, 0);
+	assert_false(swapped(run_turns(TURN), 64 * MIB, false));
+	fake_clock.ns += 1000 * MS;
+	assert_true(swapped(run_turns(3 * TURN), 64 * MIB, false));
+}
+
+/* Whatever its cost is then. */
+TEST(a_chunk_does_not_swap_again_for_a_while)
+{
+	uint64_t pause = 1000 * MS;
+	begin_turns();
+	run_turns(6 * TURN);
+	for (unsigned i = 0; i < 12; i++) {
+		assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+		fake_clock.ns += pause - 1;
+		assert_false(swapped(run_turns(TURN), 64 * MIB, false));
+		fake_clock.ns += 100 * MS; /* that look was in vain */
+		pause = 2 * pause < 600000 * MS ? 2 * pause : 600000 * MS;
+	}
+	assert_int_equal(pause, 600000 * MS);
 }
 
 /* A flight has no slice, and what is followed always needs no price. */
@@ -679,6 +710,7 @@ TEST(swaps_are_for_stops_that_go_by_the_price)
 	begin_turns();
 	assert_false(swapped(run_turns(6 * TURN), 0, false));
 	assert_true(swapped(run_turns(0), 64 * MIB, false));
+	fake_clock.ns += 1000 * MS;
 	assert_false(swapped(run_turns(TURN), 64 * MIB, true));
 	assert_false(swapped(run_turns(0), 64 * MIB, false)); /* an exchange was just before */
 	assert_true(swapped(run_turns(TURN), 64 * MIB, false));
@@ -717,7 +749,8 @@ TEST(a_swap_in_vain_is_tried_again_later)
 	assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
 	fake_clock.ns += pause;
 	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false));
-	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false)); /* and at once again */
+	fake_clock.ns += 1000 * MS;
+	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false)); /* the wait is over */
 }
 
 TEST(a_forked_child_knows_nothing)

@@ -102,3 +102,23 @@ TEST(a_full_table_forgets)
 	assert_true(spill_chunk_stay_may_try(&stays, 1, MS));
 	assert_int_equal(add(1, 20 * SPILL_CHUNK_STAYS, 3), 3);
 }
+
+TEST(a_chunk_that_swapped_may_not_again_for_a_while)
+{
+	uint64_t now = 1000 * MS, pause = 1000 * MS;
+	assert_true(spill_chunk_stay_may_swap(&stays, 7, now));
+	add(7, 10, 30);
+	assert_true(spill_chunk_stay_may_swap(&stays, 7, now));
+	for (unsigned i = 0; i < 12; i++) {
+		spill_chunk_stay_swapped(&stays, 7, now);
+		assert_false(spill_chunk_stay_may_swap(&stays, 7, now + pause - 1));
+		assert_true(spill_chunk_stay_may_swap(&stays, 7, now + pause));
+		pause = 2 * pause < 600000 * MS ? 2 * pause : 600000 * MS;
+	}
+	assert_true(spill_chunk_stay_may_swap(&stays, 8, now));
+	assert_int_equal(add(7, 11, 4), 34); /* its row goes on */
+	/* One that was never on the host. */
+	spill_chunk_stay_swapped(&stays, 9, now);
+	assert_false(spill_chunk_stay_may_swap(&stays, 9, now + 1000 * MS - 1));
+	assert_true(spill_chunk_stay_may_swap(&stays, 9, now + 1000 * MS));
+}

@@ -377,6 +377,20 @@ TEST(a_timed_launch_has_a_stopwatch)
 	assert_int_equal(seen.started, 1);
 }
 
+/* Its memory is on the device by now, where it is fast. With nothing on the host, nothing can have come. */
+TEST(a_launch_whose_memory_came_meanwhile_is_not_timed)
+{
+	world.advice.timed = true;
+	assert_true(spill_chunk_map_set(BASE, 2 * UNIT, false, true));
+	assert_null(launch(true));
+	assert_non_null(launch(false));
+	assert_true(spill_chunk_map_set(BASE + 2 * UNIT, UNIT, true, true));
+	assert_null(launch(true)); /* another chunk has left for it */
+	assert_non_null(launch(false));
+	world.recording = true;
+	assert_null(launch(true));
+}
+
 /* A recording times launches in place always, and others as long as half of the stopwatches are free. */
 TEST(a_recording_has_times)
 {
