@@ -15,6 +15,11 @@ static unsigned place_of(uint32_t key)
 	return spill_hash_key(key, SPILL_CHUNK_STAY_BITS);
 }
 
+static uint64_t longer_pause(uint64_t before_ns, uint64_t first_ns, uint64_t most_ns)
+{
+	return before_ns ? spill_min(2 * before_ns, most_ns) : first_ns;
+}
+
 uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
                               uint64_t cost_ns)
 {
@@ -22,10 +27,10 @@ uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uin
 	if (stay->key != key)
 		*stay = (struct spill_chunk_stay){.key = key, .last_use = use};
 	if (use - stay->last_use > gap) {
-		if (!stay->told)
+		if (!stay->whole_known)
 			stay->whole_ns = stay->cost_ns;
 		stay->cost_ns = 0;
-		stay->told = false;
+		stay->whole_known = false;
 	}
 	stay->last_use = use;
 	stay->last_ns = cost_ns;
@@ -33,13 +38,13 @@ uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uin
 	return spill_max(stay->cost_ns, stay->whole_ns);
 }
 
-void spill_chunk_stay_whole(struct spill_chunk_stays *stays, uint32_t key, uint64_t rest_ns, bool accessed)
+void spill_chunk_stay_whole(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t rest_ns)
 {
 	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
 	if (stay->key != key)
 		return;
-	stay->whole_ns = rest_ns + (accessed ? stay->cost_ns - stay->last_ns : 0);
-	stay->told = true;
+	stay->whole_ns = rest_ns + (stay->last_use == use ? stay->cost_ns - stay->last_ns : 0);
+	stay->whole_known = true;
 }
 
 bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns)
@@ -53,8 +58,7 @@ void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, boo
 	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
 	if (stay->key != key)
 		return;
-	uint64_t longer = stay->pause_ns ? 2 * stay->pause_ns : PAUSE_NS;
-	stay->pause_ns = pays ? 0 : spill_min(longer, PAUSE_MOST_NS);
+	stay->pause_ns = pays ? 0 : longer_pause(stay->pause_ns, PAUSE_NS, PAUSE_MOST_NS);
 	stay->next_try_ns = pays ? 0 : now_ns + stay->pause_ns;
 }
 
@@ -63,8 +67,7 @@ void spill_chunk_stay_swapped(struct spill_chunk_stays *stays, uint32_t key, uin
 	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
 	if (stay->key != key)
 		*stay = (struct spill_chunk_stay){.key = key};
-	uint64_t longer = stay->swap_pause_ns ? 2 * stay->swap_pause_ns : SWAP_PAUSE_NS;
-	stay->swap_pause_ns = spill_min(longer, SWAP_PAUSE_MOST_NS);
+	stay->swap_pause_ns = longer_pause(stay->swap_pause_ns, SWAP_PAUSE_NS, SWAP_PAUSE_MOST_NS);
 	stay->next_swap_ns = now_ns + stay->swap_pause_ns;
 }
 

@@ -23,7 +23,7 @@ struct spill_chunk_stay {
 	uint64_t cost_ns;     /* of the row of accesses that goes on, as far as it is in place */
 	uint64_t last_ns;     /* the part of it that is the last access */
 	uint64_t whole_ns;    /* of a whole row, as the ones before tell; 0: not known */
-	bool told;            /* whole_ns is of the row that goes on (spill_chunk_stay_whole) */
+	bool whole_known;     /* whole_ns is of the row that goes on (spill_chunk_stay_whole) */
 	uint64_t next_try_ns; /* no exchange is considered for it until then */
 	uint64_t pause_ns;    /* length of the pause before; doubles */
 	uint64_t next_swap_ns, swap_pause_ns; /* the same for swaps (placement_swap.h) */
@@ -42,12 +42,11 @@ uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uin
                               uint64_t cost_ns);
 
 /*
- * The coming accesses of the chunk cost `rest_ns` in place, as long as they are predicted. `accessed`: the
- * last one that was added is the first of them; otherwise none of its row was added yet. Without this, only
- * the part of a row before the chunk comes would count for the next row, and each row would stay in place
- * until it has cost as much as an exchange (docs/adr/0021-stop-exchange-go.md).
+ * The coming accesses of the chunk cost `rest_ns` in place, as long as they are predicted. `use`: the number of the access
+ * that is the first of them, if it was added. Without this, only the part of a row before the chunk comes would count for
+ * the next row, and each row would stay in place until it has cost as much as an exchange (docs/adr/0021-stop-exchange-go.md).
  */
-void spill_chunk_stay_whole(struct spill_chunk_stays *stays, uint32_t key, uint64_t rest_ns, bool accessed);
+void spill_chunk_stay_whole(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t rest_ns);
 
 /* May an exchange be considered for the chunk? */
 bool spill_chunk_stay_may_try(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);

@@ -65,28 +65,39 @@ static struct spill_exchange_chunk *next_candidate(const struct spill_exchange_c
 	return found;
 }
 
+static uint64_t cost_of(const struct spill_exchange_chunk *chunk, uint64_t ns_per_mib)
+{
+	return (chunk->bytes >> 20) * ns_per_mib;
+}
+
 /*
- * Lets cheap chunks go until there is room for a dear one. False, and none of them goes: too few are cheap enough.
- * *room: bytes that were left for earlier ones and are not used.
+ * Lets cheap chunks go until there is room for a dear one. False, and none of them goes: together they would cost too much,
+ * because there are too few cheap ones, or they are larger than it. *room: bytes that were left for earlier ones and are not
+ * used. price_ns: what the copies of a MiB have to save in a period.
  */
 static bool make_room(struct spill_exchange_choice *choice, uint64_t *room,
-                      const struct spill_exchange_chunk *for_it, uint64_t least_ns)
+                      const struct spill_exchange_chunk *for_it, uint64_t price_ns)
 {
-	uint64_t bytes = *room;
+	uint64_t bytes = *room, cost = cost_of(for_it, price_ns);
 	unsigned taken = 0;
+	bool cheap = cost <= cost_of(for_it, for_it->excess_ns);
 
-	while (bytes < for_it->bytes) {
+	while (cheap && bytes < for_it->bytes) {
 		struct spill_exchange_chunk *victim = next_candidate(choice, false);
 
-		if (!victim || with_margin(victim->excess_ns) + least_ns > for_it->excess_ns) {
-			while (taken)
-				choice->chunks[choice->ranks[--taken]].verdict = SPILL_EXCHANGE_STAYS;
-			return false;
-		}
+		cheap = victim != NULL;
+		if (!cheap)
+			break;
 		victim->verdict = SPILL_EXCHANGE_GOES;
 		choice->ranks[taken++] = (unsigned)(victim - choice->chunks);
 		bytes += victim->bytes;
+		cost += cost_of(victim, with_margin(victim->excess_ns));
+		cheap = cost <= cost_of(for_it, for_it->excess_ns);
 	}
+	while (!cheap && taken)
+		choice->chunks[choice->ranks[--taken]].verdict = SPILL_EXCHANGE_STAYS;
+	if (!cheap)
+		return false;
 	choice->goes += bytes - *room;
 	*room = bytes - for_it->bytes;
 	return true;
@@ -95,7 +106,7 @@ static bool make_room(struct spill_exchange_choice *choice, uint64_t *room,
 bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                           const struct spill_migration_benefit *benefit)
 {
-	uint64_t room = 0, least_ns = spill_benefit_copy_cost(benefit) / PERIODS;
+	uint64_t room = 0, price_ns = spill_benefit_copy_cost(benefit) / PERIODS;
 	struct spill_exchange_chunk *next;
 
 	forget_verdicts(choice);
@@ -103,7 +114,7 @@ bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spi
 		return false;
 	while ((next = next_candidate(choice, true)) &&
 	       (!choice->comes || choice->comes + next->bytes <= choice->slice) &&
-	       make_room(choice, &room, next, least_ns)) {
+	       make_room(choice, &room, next, price_ns)) {
 		next->verdict = SPILL_EXCHANGE_COMES;
 		choice->excess_ns = choice->comes ? choice->excess_ns : next->excess_ns;
 		choice->comes += next->bytes;

@@ -49,7 +49,7 @@
 #define SWAP_PAUSE_MOST_NS (10000 * MS)
 
 struct swaps {
-	uint64_t last;      /* accesses of the history before the last look for one */
+	uint64_t looked_at; /* accesses of the history before the last look for one */
 	uint64_t exchanged; /* the same of the last exchange that paid */
 	uint64_t next_ns, pause_ns;
 };
@@ -342,7 +342,7 @@ static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t si
 		bool accessed = chunk->needed || chunk->maybe;
 		if (!chunk->on_host || !(accessed || chunk->verdict == SPILL_EXCHANGE_COMES))
 			continue;
-		spill_chunk_stay_whole(&model->stays, chunk->key, chunk->excess_ns, accessed);
+		spill_chunk_stay_whole(&model->stays, chunk->key, model->chunk_accesses, chunk->excess_ns);
 		if (accessed)
 			spill_chunk_stay_verdict(&model->stays, chunk->key, choice->pays, now);
 	}
@@ -351,32 +351,39 @@ static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t si
 /*
  * Chunks swap while none are exchanged for a period: the costs of a period then are those of a placement. pre: locked
  */
-static bool swap(struct spill_exchange_choice *choice)
+static bool choose_swap(struct spill_exchange_choice *choice)
 {
 	struct swaps *swaps = &model->swaps;
 	uint64_t now = spill_clock_ns(), count = model->history.count, period = count - model->history.next;
-	if (choice->always || choice->ahead || !choice->slice || now < swaps->next_ns ||
-	    model->history.followed < SWAP_PERIODS * period || count - swaps->last < period ||
+	if (!choice->may_swap || !period || now < swaps->next_ns ||
+	    model->history.alike < SWAP_PERIODS * period || count - swaps->looked_at < period ||
 	    count - swaps->exchanged < period)
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].swapped =
 		    !spill_chunk_stay_may_swap(&model->stays, choice->chunks[i].key, now);
 	choice->swaps = spill_placement_swap(choice, &model->history, &model->benefit);
-	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->swaps && choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
-			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
 	uint64_t longer = spill_min(spill_max(2 * swaps->pause_ns, SWAP_PAUSE_NS), SWAP_PAUSE_MOST_NS);
 	swaps->pause_ns = choice->swaps ? 0 : longer;
 	swaps->next_ns = now + swaps->pause_ns;
-	swaps->last = count;
+	swaps->looked_at = count;
 	return choice->swaps;
+}
+
+void spill_access_model_swapped(const struct spill_exchange_choice *choice)
+{
+	uint64_t now = spill_clock_ns();
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; model && i < choice->count; i++)
+		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
+			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
+	pthread_mutex_unlock(&lock);
 }
 
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
-	bool comes = swap(choice);
+	bool comes = choose_swap(choice);
 	if (!comes) {
 		comes =
 		    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);

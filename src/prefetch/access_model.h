@@ -32,6 +32,9 @@ struct spill_access_advice spill_access_model_learn(const struct spill_launch_ac
  */
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns);
 
+/* The chunks with a verdict have swapped. */
+void spill_access_model_swapped(const struct spill_exchange_choice *choice);
+
 /*
  * Learns the finished measurements. Returns the number of measurements so far. pre: as
  * spill_stopwatch_collect

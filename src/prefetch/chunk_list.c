@@ -82,13 +82,16 @@ bool spill_chunk_list_add_chosen(const struct spill_exchange_choice *choice, str
 	return exchange->comes.count || exchange->goes.count;
 }
 
-void spill_chunk_list_settle(const struct spill_exchange_choice *choice)
+void spill_chunk_list_swapped(struct spill_exchange_choice *choice)
 {
-	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS) {
-			struct spill_chunked *chunked = choice->chunks[i].data;
-			chunked->chunks[choice->chunks[i].index].displaced = false;
-		}
+	for (unsigned i = 0; i < choice->count; i++) {
+		struct spill_exchange_chunk *chosen = &choice->chunks[i];
+		struct spill_chunk *chunk = &((struct spill_chunked *)chosen->data)->chunks[chosen->index];
+		if (chosen->verdict != SPILL_EXCHANGE_STAYS && chunk->on_host != chosen->on_host)
+			chunk->displaced = false;
+		else
+			chosen->verdict = SPILL_EXCHANGE_STAYS;
+	}
 }
 
 struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access)

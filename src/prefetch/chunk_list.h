@@ -45,8 +45,11 @@ static inline struct spill_exchange_choice spill_chunk_list_choice(const struct 
  */
 bool spill_chunk_list_add_chosen(const struct spill_exchange_choice *choice, struct spill_exchange *exchange);
 
-/* The chosen chunks have swapped: where they are now is their home, also at the end of a phase (exchange.h). */
-void spill_chunk_list_settle(const struct spill_exchange_choice *choice);
+/*
+ * The chosen chunks swapped. Where those that moved are now is their home, also at the end of a phase (exchange.h). The
+ * others have no verdict any more.
+ */
+void spill_chunk_list_swapped(struct spill_exchange_choice *choice);
 
 /* The allocation that the launch names first. NULL: it is gone. */
 struct spill_chunked *spill_chunk_list_allocation(const struct spill_launch_access *access);

@@ -76,14 +76,16 @@ static uint64_t still_on_host(const struct spill_launch_access *access)
 	return bytes;
 }
 
-/*
- * Not if chunks have come since the hint was read, when an exchange was undone or there was room: a short time would be
- * taken for that of memory on the host.
- */
-static bool wants_time(const struct spill_launch_access *access, const struct spill_access_advice *advice)
+/* False: chunks of the launch moved since its hint was read, because an exchange was undone, or there was room. */
+static bool is_as_hinted(const struct spill_launch_access *access)
 {
-	return (advice->timed || recording_wants_time(access)) &&
-	       (!access->on_host || still_on_host(access) == access->host_bytes);
+	struct spill_chunk_map_entry entry;
+	for (unsigned i = 0; i < spill_launch_access_host_keys(access); i++)
+		if (!spill_chunk_map_of((uint64_t)access->host_keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT,
+		                        &entry) ||
+		    !entry.on_host)
+			return false;
+	return still_on_host(access) == access->host_bytes;
 }
 
 /* For the reports: memory on the host that the launch uses where it is. */
@@ -157,7 +159,8 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	count_in_place(access, &advice, came);
 	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
 	uint64_t number = spill_access_recording_launch(access, advice.site);
-	if ((wants_time(access, &advice) && !came) || placement)
+	bool timed = (advice.timed || recording_wants_time(access)) && !came && is_as_hinted(access);
+	if (timed || placement)
 		stopwatch = start_stopwatch(access, &advice, placement, number);
 	if (overlaps)
 		spill_overlap_ahead(access, &advice);

@@ -174,7 +174,8 @@ static void note_swap(uint64_t excess_ns)
 static bool choose_exchange(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	bool comes = spill_access_model_choose(choice, site, cost_ns);
-	if (!choice->always && !choice->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
+	if (!choice->always && !choice->pays && !choice->swaps &&
+	    spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
 		note_promoting(false, choice->excess_ns, *cost_ns);
 	return comes;
 }
@@ -199,7 +200,7 @@ void spill_prefetch_exchanged(void)
 }
 
 /* True: a chunk came. pre: the mover is held */
-static bool carry_out(const struct spill_exchange_choice *choice, struct spill_exchange *exchange)
+static bool carry_out(struct spill_exchange_choice *choice, struct spill_exchange *exchange)
 {
 	if (!spill_chunk_list_add_chosen(choice, exchange))
 		return false;
@@ -207,7 +208,8 @@ static bool carry_out(const struct spill_exchange_choice *choice, struct spill_e
 	if (!exchange->came)
 		return false;
 	if (choice->swaps) {
-		spill_chunk_list_settle(choice);
+		spill_chunk_list_swapped(choice);
+		spill_access_model_swapped(choice);
 		note_swap(choice->excess_ns);
 	} else {
 		spill_prefetch_exchanged();
@@ -251,6 +253,7 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		choice.spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE);
 		choice.slice = spill_min(SLICE, list.on_host / SLICE_SHARE);
 		choice.always = spill_process_policy()->movable_follow == SPILL_FOLLOW_ON;
+		choice.may_swap = !choice.always;
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		came = decide_and_exchange(&choice, &exchange, advice);
 	}

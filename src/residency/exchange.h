@@ -87,7 +87,7 @@ void spill_exchange_close(struct spill_exchange *exchange, struct spill_move_bat
  * Exchanges leave a placement behind that suits the predictions. When these no longer hold, the
  * placement is an accident: half of a KV cache may be on the host, in place of weights that are
  * read once. So each chunk that an exchange moved is marked as displaced until another kind of move
- * moves it.
+ * moves it, or it swaps (policy/predict/placement_swap.h).
  *
  * Moves displaced chunks back, in slices, until another thread wants the mover. True: no more
  * chunks can go back now. pre: the mover is held, the device is idle or nearly so, this thread is

@@ -609,6 +609,7 @@ TEST(a_chunk_that_came_comes_at_once_the_next_time)
 #define DEAR 3
 
 static struct spill_exchange_chunk turns[TURN];
+static bool moves; /* the chosen chunks do */
 
 static uint64_t code_of(unsigned nth)
 {
@@ -629,6 +630,7 @@ static struct spill_access_advice run_turns(unsigned count)
 static void begin_turns(void)
 {
 	struct spill_access_advice advice;
+	moves = true;
 	know(1, 100 * US);
 	know(2, 100 * US);
 	advice = learn(1, 20, 64);
@@ -638,16 +640,17 @@ static void begin_turns(void)
 }
 
 /* The choice for the dear chunk. True: it comes, and one of the others goes. */
-static bool swapped(struct spill_access_advice advice, uint64_t slice, bool always)
+static bool swapped(struct spill_access_advice advice, bool may_swap, bool always)
 {
 	unsigned ranks[TURN + 1], gone = 0;
 	uint64_t cost_ns;
 	struct spill_exchange_choice choice = {.chunks = turns,
 	                                       .count = TURN,
 	                                       .ranks = ranks,
-	                                       .slice = slice,
+	                                       .slice = 64 * MIB,
 	                                       .horizon = 64 * MIB,
-	                                       .always = always};
+	                                       .always = always,
+	                                       .may_swap = may_swap};
 	for (unsigned i = 0; i < TURN; i++)
 		turns[i] = (struct spill_exchange_chunk){
 		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == DEAR, .needed = i == DEAR};
@@ -659,6 +662,8 @@ static bool swapped(struct spill_access_advice advice, uint64_t slice, bool alwa
 		gone += turns[i].verdict == SPILL_EXCHANGE_GOES;
 	assert_int_equal(gone, comes);
 	assert_int_equal(turns[DEAR].verdict == SPILL_EXCHANGE_COMES, comes);
+	if (choice.swaps && moves)
+		spill_access_model_swapped(&choice);
 	return choice.swaps;
 }
 
@@ -666,12 +671,12 @@ static bool swapped(struct spill_access_advice advice, uint64_t slice, bool alwa
 TEST(chunks_swap_once_a_period)
 {
 	begin_turns();
-	assert_false(swapped(run_turns(2 * TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(2 * TURN), true, false));
 	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(3 * TURN), 64 * MIB, false));
+	assert_true(swapped(run_turns(3 * TURN), true, false));
 	fake_clock.ns += 1000 * MS;
-	assert_false(swapped(run_turns(0), 64 * MIB, false));
-	assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(0), true, false));
+	assert_true(swapped(run_turns(TURN), true, false));
 }
 
 /* What the program did before it did something else tells nothing about a period. */
@@ -683,9 +688,9 @@ TEST(chunks_swap_once_the_program_repeats_itself)
 		learn(5, i + 10, 0);
 	for (unsigned i = 0; i < 5; i++)
 		learn(6, i + 30, 0);
-	assert_false(swapped(run_turns(TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(TURN), true, false));
 	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(3 * TURN), 64 * MIB, false));
+	assert_true(swapped(run_turns(3 * TURN), true, false));
 }
 
 /* Whatever its cost is then. */
@@ -695,25 +700,72 @@ TEST(a_chunk_does_not_swap_again_for_a_while)
 	begin_turns();
 	run_turns(6 * TURN);
 	for (unsigned i = 0; i < 12; i++) {
-		assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+		assert_true(swapped(run_turns(TURN), true, false));
 		fake_clock.ns += pause - 1;
-		assert_false(swapped(run_turns(TURN), 64 * MIB, false));
+		assert_false(swapped(run_turns(TURN), true, false));
 		fake_clock.ns += 100 * MS; /* that look was in vain */
 		pause = 2 * pause < 600000 * MS ? 2 * pause : 600000 * MS;
 	}
 	assert_int_equal(pause, 600000 * MS);
 }
 
-/* A flight has no slice, and what is followed always needs no price. */
+/* If the device was busy, nothing has swapped, and it is tried again a period later. */
+TEST(a_swap_that_was_not_carried_out_is_tried_again)
+{
+	begin_turns();
+	run_turns(6 * TURN);
+	moves = false;
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(swapped(run_turns(TURN), true, false));
+	moves = true;
+	assert_true(swapped(run_turns(TURN), true, false));
+	assert_false(swapped(run_turns(TURN), true, false));
+}
+
+/* Only the chunks that have swapped wait. */
+TEST(others_may_swap_meanwhile)
+{
+	struct spill_exchange_chunk *goes = turns;
+	begin_turns();
+	run_turns(6 * TURN);
+	assert_true(swapped(run_turns(TURN), true, false));
+	while (goes->verdict != SPILL_EXCHANGE_GOES)
+		goes++;
+	uint32_t first = goes->key;
+	fake_clock.ns += 1000 * MS;
+	assert_true(swapped(run_turns(TURN), true, false));
+	assert_int_equal(first, 10); /* of equals the first */
+	fake_clock.ns += 1999 * MS;
+	assert_false(swapped(run_turns(TURN), true, false));
+	spill_access_model_reset();
+	spill_access_model_swapped(
+	    &(struct spill_exchange_choice){.chunks = turns, .count = TURN}); /* nobody is known */
+}
+
+/* While no access is foreseen, there is no period, and no look. */
+TEST(no_look_is_lost_before_there_is_a_period)
+{
+	uint32_t key = 1000;
+	begin_turns();
+	for (unsigned i = 0; i < 200; i++) {
+		learn(7, key += 3, 0);
+		assert_false(swapped(learn(1, DEAR + 10, 0), true, false));
+		fake_clock.ns += 100 * MS;
+	}
+	run_turns(20 * TURN);
+	assert_true(swapped(run_turns(TURN), true, false));
+}
+
+/* A flight does not swap, and what is followed always needs no price. */
 TEST(swaps_are_for_stops_that_go_by_the_price)
 {
 	begin_turns();
-	assert_false(swapped(run_turns(6 * TURN), 0, false));
-	assert_true(swapped(run_turns(0), 64 * MIB, false));
+	assert_false(swapped(run_turns(6 * TURN), false, false));
+	assert_true(swapped(run_turns(0), true, false));
 	fake_clock.ns += 1000 * MS;
-	assert_false(swapped(run_turns(TURN), 64 * MIB, true));
-	assert_false(swapped(run_turns(0), 64 * MIB, false)); /* an exchange was just before */
-	assert_true(swapped(run_turns(TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(TURN), false, true));
+	assert_false(swapped(run_turns(0), true, false)); /* an exchange was just before */
+	assert_true(swapped(run_turns(TURN), true, false));
 }
 
 /* While nothing swaps, it is looked for ever more rarely. */
@@ -727,11 +779,11 @@ TEST(a_swap_in_vain_is_tried_again_later)
 		measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
 	}
 	for (unsigned i = 0; i < 9; i++) {
-		assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+		assert_false(swapped(run_turns(6 * TURN), true, false));
 		fake_clock.ns += pause - 1;
 		advice = learn(1, 20, 64);
 		measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
-		assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+		assert_false(swapped(run_turns(6 * TURN), true, false));
 		for (unsigned k = 0; k < 100; k++) {
 			advice = learn(1, 20, 64);
 			measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
@@ -740,17 +792,17 @@ TEST(a_swap_in_vain_is_tried_again_later)
 		pause = 2 * pause < 10000 * MS ? 2 * pause : 10000 * MS;
 	}
 	assert_int_equal(pause, 10000 * MS);
-	assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(6 * TURN), true, false));
 	begin_turns();
 	for (unsigned k = 0; k < 100; k++) {
 		advice = learn(1, 20, 64);
 		measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
 	}
-	assert_false(swapped(run_turns(6 * TURN), 64 * MIB, false));
+	assert_false(swapped(run_turns(6 * TURN), true, false));
 	fake_clock.ns += pause;
-	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false));
+	assert_true(swapped(run_turns(6 * TURN), true, false));
 	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(6 * TURN), 64 * MIB, false)); /* the wait is over */
+	assert_true(swapped(run_turns(6 * TURN), true, false)); /* the wait is over */
 }
 
 TEST(a_forked_child_knows_nothing)

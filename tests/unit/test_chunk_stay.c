@@ -47,7 +47,7 @@ TEST(the_row_of_a_chunk_that_came_counts_whole)
 {
 	add(7, 10, 30);
 	add(7, 11, 40);
-	spill_chunk_stay_whole(&stays, 7, 100, true);
+	spill_chunk_stay_whole(&stays, 7, 11, 100);
 	assert_int_equal(add(7, 1000, 1), 130);
 	/* That row was in place again. */
 	assert_int_equal(add(7, 1001, 2), 130);
@@ -59,16 +59,16 @@ TEST(a_chunk_that_comes_early_has_no_row_yet)
 {
 	add(7, 10, 30);
 	add(7, 11, 40);
-	spill_chunk_stay_whole(&stays, 7, 90, false);
+	spill_chunk_stay_whole(&stays, 7, 900, 90);
 	assert_int_equal(add(7, 1000, 1), 90);
 }
 
 TEST(what_is_told_may_be_less)
 {
 	add(7, 10, 30);
-	spill_chunk_stay_whole(&stays, 7, 30, true);
+	spill_chunk_stay_whole(&stays, 7, 10, 30);
 	assert_int_equal(add(7, 1000, 5), 30);
-	spill_chunk_stay_whole(&stays, 7, 8, true);
+	spill_chunk_stay_whole(&stays, 7, 1000, 8);
 	assert_int_equal(add(7, 1001, 0), 8);
 	assert_int_equal(add(7, 2000, 0), 8);
 }
@@ -98,7 +98,7 @@ TEST(a_full_table_forgets)
 	for (uint32_t key = 1; key < 20 * SPILL_CHUNK_STAYS; key++)
 		assert_int_equal(add(key, key, key), key);
 	spill_chunk_stay_verdict(&stays, 1, false, MS);
-	spill_chunk_stay_whole(&stays, 1, 1000000, false);
+	spill_chunk_stay_whole(&stays, 1, 1, 1000000);
 	assert_true(spill_chunk_stay_may_try(&stays, 1, MS));
 	assert_int_equal(add(1, 20 * SPILL_CHUNK_STAYS, 3), 3);
 }

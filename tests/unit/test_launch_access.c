@@ -256,6 +256,10 @@ static struct spill_launch_access access_of(bool on_host)
 	                                     .bytes = 3 * UNIT};
 	access.on_host = on_host;
 	access.host_bytes = on_host ? 2 * UNIT : 0;
+	if (!on_host) {
+		access.count = access.sure = 1;
+		access.keys[0] = KEY + 2;
+	}
 	return access;
 }
 
@@ -384,9 +388,10 @@ TEST(a_launch_whose_memory_came_meanwhile_is_not_timed)
 	assert_true(spill_chunk_map_set(BASE, 2 * UNIT, false, true));
 	assert_null(launch(true));
 	assert_non_null(launch(false));
-	assert_true(spill_chunk_map_set(BASE + 2 * UNIT, UNIT, true, true));
-	assert_null(launch(true)); /* another chunk has left for it */
-	assert_non_null(launch(false));
+	assert_true(spill_chunk_map_set(BASE, UNIT, false, true));
+	assert_true(spill_chunk_map_set(BASE + UNIT, 2 * UNIT, true, true));
+	assert_null(launch(true)); /* as much has left for it */
+	assert_null(launch(false));
 	world.recording = true;
 	assert_null(launch(true));
 }

@@ -235,6 +235,26 @@ TEST(sizes_differ)
 	swaps("++--.");
 }
 
+/* What counts is what all of them cost together. */
+TEST(larger_ones_do_not_go_for_less)
+{
+	add(16, true, 200);
+	add(64, false, 100);
+	run();
+	swaps("..");
+	begin(NULL);
+	add(16, true, 200);
+	add(64, false, 20);
+	run();
+	swaps("+-");
+	begin(NULL);
+	add(64, true, 90);
+	add(16, true, 1); /* its copies cost more than it does in eight periods */
+	add(80, false, 10);
+	run();
+	swaps("+.-");
+}
+
 /* If too few are cheap enough, none of them goes for it. */
 TEST(what_finds_no_room_does_not_come)
 {

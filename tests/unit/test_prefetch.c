@@ -71,10 +71,10 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 /* -- in place of access_model.c: needed chunks come, and as many others go as lack room ------------------ */
 
 static struct {
-	bool pays, swaps, busy, spares; /* busy: a measurement arrives at each question */
+	bool pays, swaps, lets_one_stay, busy, spares; /* busy: a measurement arrives at each question */
 	uint64_t heard;
 	unsigned asked, idle, moved;       /* calls */
-	unsigned dead;                     /* chunks of the last one */
+	unsigned dead, swapped;            /* chunks: of the last one; of swaps */
 	struct spill_exchange_choice last; /* as it was asked; its lists are gone */
 } model;
 
@@ -104,7 +104,16 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 			choice->chunks[i].verdict = SPILL_EXCHANGE_GOES;
 			room += CHUNK;
 		}
+	if (model.lets_one_stay)
+		choice->chunks[choice->count - 1].verdict =
+		    SPILL_EXCHANGE_COMES; /* for which there is no room */
 	return comes;
+}
+
+void spill_access_model_swapped(const struct spill_exchange_choice *choice)
+{
+	for (unsigned i = 0; i < choice->count; i++)
+		model.swapped += choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS;
 }
 
 uint64_t spill_access_model_hear(void)
@@ -279,6 +288,7 @@ TEST(what_is_needed_comes_in_the_place_of_another_chunk)
 	assert_int_equal(model.last.horizon, (CHUNKS - AWAY) * CHUNK / 2);
 	assert_int_equal(model.last.room, 0);
 	assert_false(model.last.always);
+	assert_true(model.last.may_swap);
 	assert_true(spill_chunked_is_held());
 	assert_int_equal(model.idle, 1);
 	assert_int_equal(model.moved, 0); /* its host memory was new */
@@ -297,6 +307,7 @@ TEST(chunks_that_swap_are_at_home)
 	assert_true(prefetch(AWAY + 1));
 	assert_true(!is_on_host(AWAY + 1) && is_on_host(0));
 	assert_false(chunk(AWAY + 1)->displaced || chunk(0)->displaced);
+	assert_int_equal(model.swapped, 2);
 	assert_false(spill_chunked_is_held());
 	assert_int_equal(note_count, 1);
 	assert_string_equal(
@@ -322,6 +333,31 @@ TEST(chunks_that_swap_are_at_home)
 	assert_true(!is_on_host(AWAY + 1) && is_on_host(1));
 }
 
+/* One that stays where it is has the home that it had. */
+TEST(only_what_moved_has_a_new_home)
+{
+	model.pays = false;
+	model.swaps = true;
+	model.lets_one_stay = true;
+	chunk(CHUNKS - 1)->displaced = true;
+	assert_true(prefetch(AWAY + 1));
+	assert_true(chunk(CHUNKS - 1)->displaced);
+	assert_int_equal(model.swapped, 2);
+}
+
+/* A swap is no news about what an exchange costs. */
+TEST(a_swap_does_not_end_the_exchanges)
+{
+	assert_true(prefetch(AWAY + 1));
+	assert_int_equal(note_count, 1);
+	fake_clock.ns += 10000 * MS;
+	model.pays = false;
+	model.swaps = true;
+	assert_true(prefetch(AWAY + 2));
+	assert_int_equal(note_count, 2);
+	assert_non_null(strstr(notes[1], "changes places"));
+}
+
 TEST(without_a_gain_nothing_moves)
 {
 	model.pays = false;
@@ -330,7 +366,7 @@ TEST(without_a_gain_nothing_moves)
 	assert_int_equal(model.idle, 0);
 	policy.movable_follow = SPILL_FOLLOW_ON;
 	assert_true(prefetch(AWAY + 1));
-	assert_true(model.last.always);
+	assert_true(model.last.always && !model.last.may_swap);
 	assert_int_equal(note_count, 0); /* nobody has compared costs */
 }
 
