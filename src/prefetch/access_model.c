@@ -355,9 +355,9 @@ static bool choose_swap(struct spill_exchange_choice *choice)
 {
 	struct swaps *swaps = &model->swaps;
 	uint64_t now = spill_clock_ns(), count = model->history.count, period = count - model->history.next;
-	if (!choice->may_swap || !period || now < swaps->next_ns ||
-	    model->history.alike < SWAP_PERIODS * period || count - swaps->looked_at < period ||
-	    count - swaps->exchanged < period)
+	uint64_t same = spill_min(model->history.alike, model->history.followed);
+	if (!choice->may_swap || !period || now < swaps->next_ns || same < SWAP_PERIODS * period ||
+	    count - swaps->looked_at < period || count - swaps->exchanged < period)
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].swapped =
