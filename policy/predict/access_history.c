@@ -10,8 +10,9 @@
  */
 #define HELD 4
 /* A new position is in doubt for so many accesses. */
-#define UNLIKE 8 /* spill_access_history.alike */
 #define NEW_PLACE 8
+/* A wrong prediction takes that part of `alike` away. */
+#define UNLIKE 8
 /*
  * After so many unknown accesses in a row, the code alone does not keep the position. A layer has
  * some 200.

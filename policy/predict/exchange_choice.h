@@ -20,6 +20,7 @@
 
 #include "access_history.h"
 #include "chunk_index.h"
+#include "minmax.h"
 #include "migration_benefit.h"
 
 enum spill_exchange_verdict { SPILL_EXCHANGE_STAYS, SPILL_EXCHANGE_COMES, SPILL_EXCHANGE_GOES };
@@ -83,9 +84,8 @@ static inline struct spill_exchange_chunk *spill_exchange_next_chunk(
 	if (!slot)
 		return NULL;
 
-	uint32_t step = slot->first + slot->units - range->first;
+	uint32_t step = spill_min(slot->first + slot->units - range->first, range->units);
 
-	step = step < range->units ? step : range->units;
 	range->first += step;
 	range->units -= step;
 	return &choice->chunks[slot->place];

@@ -71,33 +71,28 @@ static uint64_t cost_of(const struct spill_exchange_chunk *chunk, uint64_t ns_pe
 }
 
 /*
- * Lets cheap chunks go until there is room for a dear one. False, and none of them goes: together they would cost too much,
- * because there are too few cheap ones, or they are larger than it. *room: bytes that were left for earlier ones and are not
- * used. price_ns: what the copies of a MiB have to save in a period.
+ * Lets cheap chunks go until there is room for a dear one. False, and none of them goes: there are too few, or together they
+ * would cost too much. *room: bytes that were left for earlier ones and are not used. price_ns: what the copies of a MiB have
+ * to save in a period.
  */
 static bool make_room(struct spill_exchange_choice *choice, uint64_t *room,
                       const struct spill_exchange_chunk *for_it, uint64_t price_ns)
 {
 	uint64_t bytes = *room, cost = cost_of(for_it, price_ns);
+	struct spill_exchange_chunk *victim;
 	unsigned taken = 0;
-	bool cheap = cost <= cost_of(for_it, for_it->excess_ns);
 
-	while (cheap && bytes < for_it->bytes) {
-		struct spill_exchange_chunk *victim = next_candidate(choice, false);
-
-		cheap = victim != NULL;
-		if (!cheap)
-			break;
+	while (bytes < for_it->bytes && (victim = next_candidate(choice, false))) {
 		victim->verdict = SPILL_EXCHANGE_GOES;
 		choice->ranks[taken++] = (unsigned)(victim - choice->chunks);
 		bytes += victim->bytes;
 		cost += cost_of(victim, with_margin(victim->excess_ns));
-		cheap = cost <= cost_of(for_it, for_it->excess_ns);
 	}
-	while (!cheap && taken)
-		choice->chunks[choice->ranks[--taken]].verdict = SPILL_EXCHANGE_STAYS;
-	if (!cheap)
+	if (bytes < for_it->bytes || cost > cost_of(for_it, for_it->excess_ns)) {
+		while (taken)
+			choice->chunks[choice->ranks[--taken]].verdict = SPILL_EXCHANGE_STAYS;
 		return false;
+	}
 	choice->goes += bytes - *room;
 	*room = bytes - for_it->bytes;
 	return true;

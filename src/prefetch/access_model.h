@@ -27,12 +27,12 @@ struct spill_access_advice {
 struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access);
 
 /*
- * Chooses the chunks of an exchange; true if a chunk comes. If it does not pay, the site's next
+ * Chooses the chunks of an exchange, or of a swap (choice->swaps); true if a chunk comes. If an exchange does not pay, the site's next
  * attempt is later. Stores the cost of a move, ns a MiB. pre: `site` is from an advice
  */
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns);
 
-/* The chunks with a verdict have swapped. */
+/* The chunks with a verdict have swapped. They do not swap again for a while. */
 void spill_access_model_swapped(const struct spill_exchange_choice *choice);
 
 /*

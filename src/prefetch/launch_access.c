@@ -64,14 +64,18 @@ static bool is_tried(const struct spill_launch_access *access)
 	       spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO;
 }
 
+static bool is_on_host(uint32_t key, struct spill_chunk_map_entry *entry)
+{
+	return spill_chunk_map_of((uint64_t)key << SPILL_CHUNK_MAP_UNIT_SHIFT, entry) && entry->on_host;
+}
+
 /* Its bytes on the host now. */
 static uint64_t still_on_host(const struct spill_launch_access *access)
 {
 	struct spill_chunk_map_entry entry;
 	uint64_t bytes = 0;
 	for (unsigned i = 0; i < access->count; i++)
-		if (spill_chunk_map_of((uint64_t)access->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT, &entry) &&
-		    entry.on_host)
+		if (is_on_host(access->keys[i], &entry))
 			bytes += (uint64_t)entry.count << SPILL_CHUNK_MAP_UNIT_SHIFT;
 	return bytes;
 }
@@ -81,9 +85,7 @@ static bool is_as_hinted(const struct spill_launch_access *access)
 {
 	struct spill_chunk_map_entry entry;
 	for (unsigned i = 0; i < spill_launch_access_host_keys(access); i++)
-		if (!spill_chunk_map_of((uint64_t)access->host_keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT,
-		                        &entry) ||
-		    !entry.on_host)
+		if (!is_on_host(access->host_keys[i], &entry))
 			return false;
 	return still_on_host(access) == access->host_bytes;
 }
