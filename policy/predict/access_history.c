@@ -11,8 +11,6 @@
 #define HELD 4
 /* A new position is in doubt for so many accesses. */
 #define NEW_PLACE 8
-/* A wrong prediction takes that part of `alike` away. */
-#define UNLIKE 8
 /*
  * After so many unknown accesses in a row, the code alone does not keep the position. A layer has
  * some 200.
@@ -141,11 +139,9 @@ static void count_prediction(struct spill_access_history *history, const struct 
 	history->followed++;
 	if (foreseen) {
 		history->foreseen++;
-		history->alike++;
 		history->misses = 0;
 	} else {
 		history->unforeseen++;
-		history->alike -= (history->alike + UNLIKE - 1) / UNLIKE;
 		history->misses++;
 	}
 }

@@ -71,7 +71,6 @@ struct spill_access_history {
 	uint32_t sure;                 /* running mean over the last 16 or so, up to SPILL_ACCESS_SURE */
 	uint32_t misses;               /* wrong predictions in a row */
 	uint64_t followed;             /* accesses since the last new position */
-	uint64_t alike; /* predicted accesses so far; each wrong prediction takes an eighth away */
 	struct spill_access_launch launches[SPILL_ACCESS_LAUNCHES]; /* the last first */
 	struct spill_buffer_moves moves;
 };

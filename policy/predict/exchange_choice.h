@@ -55,7 +55,6 @@ struct spill_exchange_choice {
 	uint64_t slice;   /* most bytes to promote at once, unless more are needed. */
 	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
 	bool always;      /* promote needed chunks at any cost (movable.follow = on) */
-	bool may_swap;    /* or chunks change places for good, if that is better (placement_swap.h) */
 	bool ahead;       /* nothing is needed yet: promote what is used next, whatever that saves */
 	/* Results: */
 	uint64_t comes, goes; /* bytes */

@@ -1,8 +1,5 @@
 #include "placement_swap.h"
 
-/* A swap has to save its copies in so many periods. */
-#define PERIODS 8
-
 /* The one that comes has to cost so much more, because costs are measured to some per cent, or only guessed. */
 static uint64_t with_margin(uint64_t ns)
 {
@@ -16,28 +13,28 @@ static void forget_verdicts(struct spill_exchange_choice *choice)
 		choice->chunks[i].verdict = SPILL_EXCHANGE_STAYS;
 }
 
-/* Sums what a MiB of each chunk costs in place in a period. False: no period is known. */
-static bool sum_period(struct spill_exchange_choice *choice, const struct spill_access_history *history,
-                       const struct spill_migration_benefit *benefit)
+/* Sums what a MiB of each chunk cost in place since that access, or would have cost. */
+static void sum_costs(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                      uint64_t since, const struct spill_migration_benefit *benefit)
 {
 	struct spill_exchange_chunk *chunk;
-	struct spill_access use;
-	uint64_t launches = 1, count = 0;
+	uint64_t launches = 1;
 
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].excess_ns = choice->chunks[i].launch = 0;
-	for (; spill_access_history_next(history, count, &use); count++) {
-		struct spill_access_range range = {use.first, use.units};
+	for (uint64_t number = since; number < history->count; number++) {
+		const struct spill_access *use = spill_access_at(history, number);
+		struct spill_access_range range = {use->first, use->units};
 
-		launches += !use.place;
+		launches += !use->place;
 		while ((chunk = spill_exchange_next_chunk(choice, &range))) {
 			/* One launch can have several buffers in a chunk, and costs it once. */
 			if (chunk->launch != launches)
-				chunk->excess_ns += spill_benefit_chunk_excess(benefit, use.site, chunk->key);
+				chunk->excess_ns +=
+				    spill_benefit_chunk_excess(benefit, use->site, chunk->key);
 			chunk->launch = launches;
 		}
 	}
-	return count != 0;
 }
 
 static bool is_candidate(const struct spill_exchange_chunk *chunk, bool on_host)
@@ -72,8 +69,8 @@ static uint64_t cost_of(const struct spill_exchange_chunk *chunk, uint64_t ns_pe
 
 /*
  * Lets cheap chunks go until there is room for a dear one. False, and none of them goes: there are too few, or together they
- * would cost too much. *room: bytes that were left for earlier ones and are not used. price_ns: what the copies of a MiB have
- * to save in a period.
+ * would cost too much. *room: bytes that are free, or were left for earlier ones and are not used. price_ns: what the copies of
+ * a MiB have to save.
  */
 static bool make_room(struct spill_exchange_choice *choice, uint64_t *room,
                       const struct spill_exchange_chunk *for_it, uint64_t price_ns)
@@ -99,14 +96,13 @@ static bool make_room(struct spill_exchange_choice *choice, uint64_t *room,
 }
 
 bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spill_access_history *history,
-                          const struct spill_migration_benefit *benefit)
+                          uint64_t since, const struct spill_migration_benefit *benefit)
 {
-	uint64_t room = 0, price_ns = spill_benefit_copy_cost(benefit) / PERIODS;
+	uint64_t room = choice->room, price_ns = spill_benefit_copy_cost(benefit);
 	struct spill_exchange_chunk *next;
 
 	forget_verdicts(choice);
-	if (!sum_period(choice, history, benefit))
-		return false;
+	sum_costs(choice, history, since, benefit);
 	while ((next = next_candidate(choice, true)) &&
 	       (!choice->comes || choice->comes + next->bytes <= choice->slice) &&
 	       make_room(choice, &room, next, price_ns)) {

@@ -14,6 +14,7 @@
 #include "placement_swap.h"
 #include "process.h"
 #include "stopwatch.h"
+#include "swap_window.h"
 #include "access_recording.h"
 #include "trial.h"
 
@@ -40,20 +41,6 @@
  */
 #define TIMES_USUAL 4
 
-/*
- * Swaps (placement_swap.h) are looked for once the program has done the same for so many periods, in which the costs in place
- * become known, and then once a period. If nothing swaps, the next look is later, each time twice as late.
- */
-#define SWAP_PERIODS 2
-#define SWAP_PAUSE_NS (100 * MS)
-#define SWAP_PAUSE_MOST_NS (10000 * MS)
-
-struct swaps {
-	uint64_t looked_at; /* accesses of the history before the last look for one */
-	uint64_t exchanged; /* the same of the last exchange that paid */
-	uint64_t next_ns, pause_ns;
-};
-
 struct model {
 	struct spill_access_history history;
 	struct spill_migration_benefit benefit;
@@ -68,7 +55,7 @@ struct model {
 	uint64_t work_ns; /* of all launches so far, estimated */
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
-	struct swaps swaps;
+	struct spill_swap_window swaps;
 	uint64_t probed_ns; /* when an access was last timed only for that */
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
@@ -234,6 +221,16 @@ static void add_in_place(uint16_t site, uint64_t host_bytes, uint64_t ns, bool k
 }
 
 /*
+ * True: it is time to look for a swap, at any access in place: those that cost less than a copy are considered ever more
+ * rarely. With `on` everything comes, and with `overlap` what is away costs nothing in place. pre: locked
+ */
+static bool looks_for_swap(uint64_t now)
+{
+	return spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO &&
+	       spill_swap_window_tells(&model->swaps, &model->history, now, model->in_place.ns);
+}
+
+/*
  * Fills the advice for an access to memory on the host. Apart, so that other accesses do not save
  * registers for it. pre: locked
  */
@@ -241,7 +238,7 @@ static __attribute__((noinline)) void fill_advice(struct spill_access_advice *ad
                                                   const struct spill_launch_access *access, bool always)
 {
 	uint64_t now = spill_clock_ns();
-	advice->bring = always;
+	advice->bring = always || (!access->graph && looks_for_swap(now));
 	uint64_t excess_ns = excess_of_access(access, advice->site, now, &advice->bring);
 	advice->busy_ns = busy_time(now);
 	if (!advice->bring)
@@ -348,25 +345,19 @@ static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t si
 	}
 }
 
-/*
- * Chunks swap while none are exchanged for a period: the costs of a period then are those of a placement. pre: locked
- */
+/* Chunks swap, if that is better than an exchange. pre: locked */
 static bool choose_swap(struct spill_exchange_choice *choice)
 {
-	struct swaps *swaps = &model->swaps;
-	uint64_t now = spill_clock_ns(), count = model->history.count, period = count - model->history.next;
-	uint64_t same = spill_min(model->history.alike, model->history.followed);
-	if (!choice->may_swap || !period || now < swaps->next_ns || same < SWAP_PERIODS * period ||
-	    count - swaps->looked_at < period || count - swaps->exchanged < period)
+	const struct spill_access_history *history = &model->history;
+	uint64_t now = spill_clock_ns();
+	if (!looks_for_swap(now))
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].swapped =
 		    !spill_chunk_stay_may_swap(&model->stays, choice->chunks[i].key, now);
-	choice->swaps = spill_placement_swap(choice, &model->history, &model->benefit);
-	uint64_t longer = spill_min(spill_max(2 * swaps->pause_ns, SWAP_PAUSE_NS), SWAP_PAUSE_MOST_NS);
-	swaps->pause_ns = choice->swaps ? 0 : longer;
-	swaps->next_ns = now + swaps->pause_ns;
-	swaps->looked_at = count;
+	choice->swaps = spill_placement_swap(choice, history, spill_swap_window_first(&model->swaps, history),
+	                                     &model->benefit);
+	spill_swap_window_looked(&model->swaps, history, now, choice->swaps);
 	return choice->swaps;
 }
 
@@ -389,8 +380,6 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 		    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
 		if (!choice->ahead)
 			keep_verdict(choice, site);
-		if (choice->pays)
-			model->swaps.exchanged = model->history.count;
 	}
 	*cost_ns = spill_benefit_copy_cost(&model->benefit);
 	pthread_mutex_unlock(&lock);
@@ -411,15 +400,16 @@ void spill_access_model_idle(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_access_model_moved(uint64_t bytes, uint64_t ns, uint64_t excess_ns)
+void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns)
 {
+	uint64_t excess_ns = choice->swaps ? 0 : choice->excess_ns; /* a swap's is of a whole window */
 	uint64_t usual_ns = spill_max(excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
-	if (bytes < MEASURED_BYTES)
-		return;
-	if (ns / (bytes >> 20) > TIMES_USUAL * usual_ns)
-		ns = TIMES_USUAL * usual_ns * (bytes >> 20);
+	uint64_t most_ns = TIMES_USUAL * usual_ns * (bytes >> 20);
 	pthread_mutex_lock(&lock);
-	spill_benefit_add_copy(&model->benefit, bytes, ns);
+	if (!choice->swaps)
+		model->swaps.moves_ns += ns;
+	if (bytes >= MEASURED_BYTES)
+		spill_benefit_add_copy(&model->benefit, bytes, spill_min(ns, most_ns));
 	pthread_mutex_unlock(&lock);
 }
 

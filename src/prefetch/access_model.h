@@ -44,11 +44,8 @@ uint64_t spill_access_model_hear(void);
 /* The device is idle. */
 void spill_access_model_idle(void);
 
-/*
- * An exchange of `bytes` to the device, and as many back, took `ns`. `excess_ns`: what a MiB of it cost
- * on the host.
- */
-void spill_access_model_moved(uint64_t bytes, uint64_t ns, uint64_t excess_ns);
+/* An exchange or a swap of `bytes` to the device, and as many back, took `ns`. */
+void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns);
 
 /*
  * An access with .bring used so many bytes on the host, because they did not come. Without .bring, the

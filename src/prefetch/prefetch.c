@@ -157,17 +157,14 @@ static void note_restored(void)
 }
 
 /* Notes in the log, once, that chunks swap. pre: the mover is held */
-static void note_swap(uint64_t excess_ns)
+static void note_swap(void)
 {
-	char text[256];
 	if (swap_noted)
 		return;
 	swap_noted = true;
-	snprintf(text, sizeof(text),
-	         "memory that costs less in place changes places with memory that costs more, up to %llu us "
-	         "per MiB in each period of the program (movable.follow)",
-	         (unsigned long long)excess_ns / 1000);
-	spill_note("follow", text);
+	spill_note(
+	    "follow",
+	    "memory that costs less in place changes places with memory that costs more (movable.follow)");
 }
 
 /* pre: the mover is held */
@@ -204,18 +201,20 @@ static bool carry_out(struct spill_exchange_choice *choice, struct spill_exchang
 {
 	if (!spill_chunk_list_add_chosen(choice, exchange))
 		return false;
+	if (choice->swaps)
+		exchange->keep = 0; /* perhaps there is no next exchange, which it is for */
 	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
 	if (!exchange->came)
 		return false;
 	if (choice->swaps) {
 		spill_chunk_list_swapped(choice);
 		spill_access_model_swapped(choice);
-		note_swap(choice->excess_ns);
+		note_swap();
 	} else {
 		spill_prefetch_exchanged();
 	}
 	if (!exchange->fresh)
-		spill_access_model_moved(exchange->came, exchange->ns, choice->excess_ns);
+		spill_access_model_moved(choice, exchange->came, exchange->ns);
 	return true;
 }
 
@@ -253,7 +252,6 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		choice.spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE);
 		choice.slice = spill_min(SLICE, list.on_host / SLICE_SHARE);
 		choice.always = spill_process_policy()->movable_follow == SPILL_FOLLOW_ON;
-		choice.may_swap = !choice.always;
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		came = decide_and_exchange(&choice, &exchange, advice);
 	}

@@ -77,23 +77,6 @@ TEST(a_sweep_is_foreseen_for_one_period)
 	assert_in_range(order.unforeseen, 10, 13);
 }
 
-/* How long the program has done the same. A use that is wrong now and then does not matter, several in each step do. */
-TEST(what_goes_as_foreseen_is_alike)
-{
-	uses("abcdefghijabcdefghijabcdefghij");
-	uint64_t before = order.alike;
-	assert_in_range(before, 15, 20);
-	uses("abcdefghij");
-	assert_int_equal(order.alike, before + 10);
-	uses("x");
-	assert_int_equal(order.alike, before + 10 - (before + 10 + 7) / 8);
-	order.alike = 1;
-	uses("y");
-	assert_int_equal(order.alike, 0);
-	uses("z");
-	assert_int_equal(order.alike, 0);
-}
-
 /* The second step is known from its third use on. */
 TEST(three_uses_are_enough)
 {

@@ -449,14 +449,16 @@ static uint64_t copy_cost(void)
 	return cost_ns;
 }
 
+static const struct spill_exchange_choice no_excess;
+
 /* The mean of the first few samples. */
 TEST(an_exchange_teaches_what_a_copy_costs)
 {
 	learn(1, 5, 64);
 	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
-	spill_access_model_moved(32 * MIB - 1, 1000 * MS, 0); /* too small */
+	spill_access_model_moved(&no_excess, 32 * MIB - 1, 1000 * MS); /* too small */
 	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
-	spill_access_model_moved(32 * MIB, 32 * 20000, 0);
+	spill_access_model_moved(&no_excess, 32 * MIB, 32 * 20000);
 	assert_in_range(copy_cost(), 20001, SPILL_BENEFIT_COPY_NS_PER_MIB - 1);
 }
 
@@ -472,7 +474,9 @@ TEST(an_exchange_that_takes_long_counts_as_four)
 			learn(1, 5, 64);
 			/* Enough of them that the mean follows. */
 			for (unsigned n = 0; n < 40; n++)
-				spill_access_model_moved(64 * MIB, 64 * (k ? most * k : most / 2), excess[i]);
+				spill_access_model_moved(
+				    &(struct spill_exchange_choice){.excess_ns = excess[i]}, 64 * MIB,
+				    64 * (k ? most * k : most / 2));
 			cost[k] = copy_cost();
 		}
 		assert_int_equal(cost[1], cost[2]);
@@ -485,7 +489,7 @@ TEST(a_cost_is_doubted_while_nothing_comes)
 {
 	learn(1, 1, 0);
 	for (unsigned n = 0; n < 40; n++)
-		spill_access_model_moved(64 * MIB, 1000 * MS, 0);
+		spill_access_model_moved(&no_excess, 64 * MIB, 1000 * MS);
 	uint64_t cost = copy_cost();
 	assert_true(cost > SPILL_BENEFIT_COPY_NS_PER_MIB);
 	assert_false(learn(2, 6, 64).bring);
@@ -603,61 +607,56 @@ TEST(a_chunk_that_came_comes_at_once_the_next_time)
 		assert_int_equal(learn(2, key, 64).bring, key == 13 || key == 14);
 }
 
-/* -- swaps: eight chunks in turns, of which the fourth costs more than the others, and not enough for an exchange -------- */
+/* -- swaps: eight chunks in turns, of which the fourth is on the host and costs more there than the others would -------- */
 
 #define TURN 8
 #define DEAR 3
+#define WINDOW_NS (250 * MS) /* policy/predict/swap_window.c */
 
 static struct spill_exchange_chunk turns[TURN];
 static bool moves; /* the chosen chunks do */
 
-static uint64_t code_of(unsigned nth)
-{
-	return nth == DEAR ? 1 : 2;
-}
-
-/* So many accesses, up to that of the dear chunk. */
+/* So many accesses, up to that of the dear chunk, the last of which takes long. */
 static struct spill_access_advice run_turns(unsigned count)
 {
 	struct spill_access_advice advice = {0};
 	for (unsigned i = count; i--;) {
 		unsigned nth = (DEAR + TURN * count - i) % TURN;
-		advice = learn(code_of(nth), nth + 10, 0);
+		advice = learn(nth == DEAR ? 1 : 2, nth + 10, nth == DEAR ? 64 : 0);
+		if (advice.bring)
+			spill_access_model_left_in_place(&advice, 64 * MIB);
+		if (nth == DEAR)
+			measured(&advice, 64 * MIB, 100 * US + 64ull * 28000);
 	}
 	return advice;
 }
 
+/* With all memory on the device the turns become known. */
 static void begin_turns(void)
 {
-	struct spill_access_advice advice;
 	moves = true;
+	for (unsigned i = 0; i < 3 * TURN; i++)
+		learn((i + 1) % TURN == DEAR ? 1 : 2, (i + 1) % TURN + 10, 0);
 	know(1, 100 * US);
 	know(2, 100 * US);
-	advice = learn(1, 20, 64);
-	measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
-	advice = learn(2, 21, 64);
+	struct spill_access_advice advice = learn(2, 21, 64);
 	measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
 }
 
-/* The choice for the dear chunk. True: it comes, and one of the others goes. */
-static bool swapped(struct spill_access_advice advice, bool may_swap, bool always)
+/* The choice for the dear chunk. True: it comes for good, and one of the others goes. */
+static bool swapped(struct spill_access_advice advice)
 {
 	unsigned ranks[TURN + 1], gone = 0;
 	uint64_t cost_ns;
-	struct spill_exchange_choice choice = {.chunks = turns,
-	                                       .count = TURN,
-	                                       .ranks = ranks,
-	                                       .slice = 64 * MIB,
-	                                       .horizon = 64 * MIB,
-	                                       .always = always,
-	                                       .may_swap = may_swap};
+	struct spill_exchange_choice choice = {
+	    .chunks = turns, .count = TURN, .ranks = ranks, .slice = 64 * MIB, .horizon = 64 * MIB};
 	for (unsigned i = 0; i < TURN; i++)
 		turns[i] = (struct spill_exchange_chunk){
 		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == DEAR, .needed = i == DEAR};
 	find_by_key(&choice, 1);
 	bool comes = spill_access_model_choose(&choice, advice.site, &cost_ns);
-	assert_int_equal(choice.pays, always);
-	assert_int_equal(comes, always || choice.swaps);
+	assert_false(choice.pays);
+	assert_int_equal(comes, choice.swaps);
 	for (unsigned i = 0; i < TURN; i++)
 		gone += turns[i].verdict == SPILL_EXCHANGE_GOES;
 	assert_int_equal(gone, comes);
@@ -667,30 +666,54 @@ static bool swapped(struct spill_access_advice advice, bool may_swap, bool alway
 	return choice.swaps;
 }
 
-/* Not before the costs are known, and not twice in a period. */
+/* A quarter of a second, in which the program goes on as it did. */
+static bool swaps_after_a_window(void)
+{
+	fake_clock.ns += WINDOW_NS;
+	return swapped(run_turns(6 * TURN));
+}
+
+/* Not before the costs are known. */
 TEST(chunks_swap_once_a_period)
 {
 	begin_turns();
-	assert_false(swapped(run_turns(2 * TURN), true, false));
+	assert_false(swapped(run_turns(6 * TURN)));
+	fake_clock.ns += WINDOW_NS - 1;
+	assert_false(swapped(run_turns(6 * TURN)));
+	fake_clock.ns++;
+	assert_true(swapped(run_turns(0)));
 	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(3 * TURN), true, false));
-	fake_clock.ns += 1000 * MS;
-	assert_false(swapped(run_turns(0), true, false));
-	assert_true(swapped(run_turns(TURN), true, false));
+	assert_false(swapped(run_turns(0)));
+	assert_true(swapped(run_turns(TURN)));
 }
 
-/* What the program did before it did something else tells nothing about a period. */
-TEST(chunks_swap_once_the_program_repeats_itself)
+/* Only what was on the host costs in place: no access of that window was. */
+TEST(nothing_swaps_where_nothing_costs_in_place)
 {
 	begin_turns();
-	run_turns(20 * TURN);
-	for (unsigned i = 0; i < TURN; i++)
-		learn(5, i + 10, 0);
-	for (unsigned i = 0; i < 5; i++)
-		learn(6, i + 30, 0);
-	assert_false(swapped(run_turns(TURN), true, false));
-	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(3 * TURN), true, false));
+	assert_false(swapped(run_turns(TURN)));
+	fake_clock.ns += WINDOW_NS;
+	for (unsigned i = 0; i < 6 * TURN; i++)
+		learn(2, i % TURN + 10, 0);
+	assert_false(swapped(learn(1, DEAR + 10, 0)));
+	assert_true(swaps_after_a_window());
+}
+
+/* Where exchanges take long, a placement is only for a moment. All of them count, but a swap does not. */
+TEST(chunks_do_not_swap_while_exchanges_pay)
+{
+	const struct spill_exchange_choice swap = {.swaps = true}, exchange = {.pays = true};
+	begin_turns();
+	assert_false(swapped(run_turns(TURN)));
+	spill_access_model_moved(&swap, 64 * MIB, 1000 * MS);
+	assert_true(swaps_after_a_window());
+	spill_access_model_reset();
+	begin_turns();
+	assert_false(swapped(run_turns(TURN)));
+	spill_access_model_moved(&exchange, 2 * MIB, 1000 * MS);
+	assert_false(swaps_after_a_window());
+	spill_access_model_moved(&exchange, 2 * MIB, 1 * US);
+	assert_true(swaps_after_a_window());
 }
 
 /* Whatever its cost is then. */
@@ -698,11 +721,12 @@ TEST(a_chunk_does_not_swap_again_for_a_while)
 {
 	uint64_t pause = 1000 * MS;
 	begin_turns();
-	run_turns(6 * TURN);
+	assert_false(swapped(run_turns(TURN)));
+	fake_clock.ns += WINDOW_NS;
 	for (unsigned i = 0; i < 12; i++) {
-		assert_true(swapped(run_turns(TURN), true, false));
+		assert_true(swapped(run_turns(6 * TURN)));
 		fake_clock.ns += pause - 1;
-		assert_false(swapped(run_turns(TURN), true, false));
+		assert_false(swapped(run_turns(6 * TURN)));
 		fake_clock.ns += 100 * MS; /* that look was in vain */
 		pause = 2 * pause < 600000 * MS ? 2 * pause : 600000 * MS;
 	}
@@ -713,13 +737,14 @@ TEST(a_chunk_does_not_swap_again_for_a_while)
 TEST(a_swap_that_was_not_carried_out_is_tried_again)
 {
 	begin_turns();
-	run_turns(6 * TURN);
+	assert_false(swapped(run_turns(TURN)));
 	moves = false;
+	assert_true(swaps_after_a_window());
 	for (unsigned i = 0; i < 5; i++)
-		assert_true(swapped(run_turns(TURN), true, false));
+		assert_true(swapped(run_turns(TURN)));
 	moves = true;
-	assert_true(swapped(run_turns(TURN), true, false));
-	assert_false(swapped(run_turns(TURN), true, false));
+	assert_true(swapped(run_turns(TURN)));
+	assert_false(swapped(run_turns(TURN)));
 }
 
 /* Only the chunks that have swapped wait. */
@@ -727,82 +752,78 @@ TEST(others_may_swap_meanwhile)
 {
 	struct spill_exchange_chunk *goes = turns;
 	begin_turns();
-	run_turns(6 * TURN);
-	assert_true(swapped(run_turns(TURN), true, false));
+	assert_false(swapped(run_turns(TURN)));
+	assert_true(swaps_after_a_window());
 	while (goes->verdict != SPILL_EXCHANGE_GOES)
 		goes++;
 	uint32_t first = goes->key;
 	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(TURN), true, false));
+	assert_true(swapped(run_turns(6 * TURN)));
 	assert_int_equal(first, 10); /* of equals the first */
 	fake_clock.ns += 1999 * MS;
-	assert_false(swapped(run_turns(TURN), true, false));
+	assert_false(swapped(run_turns(6 * TURN)));
 	spill_access_model_reset();
 	spill_access_model_swapped(
 	    &(struct spill_exchange_choice){.chunks = turns, .count = TURN}); /* nobody is known */
 }
 
-/* While no access is foreseen, there is no period, and no look. */
-TEST(no_look_is_lost_before_there_is_a_period)
+/* With `on` everything comes. With `overlap` what is on the host is not mapped, and comes in a flight. */
+TEST(swaps_are_for_memory_that_goes_by_the_price)
 {
-	uint32_t key = 1000;
+	static const enum spill_follow others[] = {SPILL_FOLLOW_OFF, SPILL_FOLLOW_ON, SPILL_FOLLOW_OVERLAP};
 	begin_turns();
-	for (unsigned i = 0; i < 200; i++) {
-		learn(7, key += 3, 0);
-		assert_false(swapped(learn(1, DEAR + 10, 0), true, false));
-		fake_clock.ns += 100 * MS;
+	assert_false(swapped(run_turns(TURN)));
+	struct spill_access_advice advice = run_turns(6 * TURN);
+	fake_clock.ns += WINDOW_NS;
+	for (unsigned i = 0; i < 3; i++) {
+		policy.movable_follow = others[i];
+		assert_false(swapped(advice));
 	}
-	run_turns(20 * TURN);
-	assert_true(swapped(run_turns(TURN), true, false));
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
+	assert_true(swapped(advice));
 }
 
-/* A flight does not swap, and what is followed always needs no price. */
-TEST(swaps_are_for_stops_that_go_by_the_price)
+/* Accesses that cost little are considered ever more rarely, but not when it is time to look. A graph's memory has trials. */
+TEST(any_access_in_place_leads_to_a_look)
 {
+	struct spill_launch_access graph = access_of(2, 29, 64);
+	graph.graph = true;
 	begin_turns();
-	assert_false(swapped(run_turns(6 * TURN), false, false));
-	assert_true(swapped(run_turns(0), true, false));
-	fake_clock.ns += 1000 * MS;
-	assert_false(swapped(run_turns(TURN), false, true));
-	assert_false(swapped(run_turns(0), true, false)); /* an exchange was just before */
-	assert_true(swapped(run_turns(TURN), true, false));
+	assert_false(learn(2, 30, 64).bring);
+	assert_false(swapped(run_turns(TURN)));
+	run_turns(6 * TURN);
+	assert_false(learn(2, 31, 64).bring);
+	fake_clock.ns += WINDOW_NS;
+	assert_false(spill_access_model_learn(&graph).bring);
+	assert_false(learn(2, 32, 0).bring);
+	assert_true(learn(2, 33, 64).bring);
+	assert_true(swapped(run_turns(0)));
+	assert_false(learn(2, 34, 64).bring);
+	run_turns(2 * TURN);
+	assert_true(learn(2, DEAR + 11, 64).bring); /* the next one of the turn */
+	policy.movable_follow = SPILL_FOLLOW_OVERLAP;
+	assert_false(learn(2, 35, 64).bring);
 }
 
-/* While nothing swaps, it is looked for ever more rarely. */
+/* While nothing swaps, it is looked for more rarely. */
 TEST(a_swap_in_vain_is_tried_again_later)
 {
-	uint64_t pause = 100 * MS;
 	struct spill_access_advice advice;
 	begin_turns();
-	for (unsigned i = 0; i < 200; i++) { /* now it costs as much as the others */
-		advice = learn(1, 20, 64);
+	assert_false(swapped(run_turns(TURN)));
+	for (unsigned i = 0; i < 200; i++) { /* all cost as much */
+		advice = learn(2, 21, 64);
+		measured(&advice, 64 * MIB, 100 * US + 64ull * 28000);
+	}
+	assert_false(swaps_after_a_window());
+	for (unsigned i = 0; i < 200; i++) {
+		advice = learn(2, 21, 64);
 		measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
 	}
-	for (unsigned i = 0; i < 9; i++) {
-		assert_false(swapped(run_turns(6 * TURN), true, false));
-		fake_clock.ns += pause - 1;
-		advice = learn(1, 20, 64);
-		measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
-		assert_false(swapped(run_turns(6 * TURN), true, false));
-		for (unsigned k = 0; k < 100; k++) {
-			advice = learn(1, 20, 64);
-			measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
-		}
-		fake_clock.ns++;
-		pause = 2 * pause < 10000 * MS ? 2 * pause : 10000 * MS;
-	}
-	assert_int_equal(pause, 10000 * MS);
-	assert_false(swapped(run_turns(6 * TURN), true, false));
-	begin_turns();
-	for (unsigned k = 0; k < 100; k++) {
-		advice = learn(1, 20, 64);
-		measured(&advice, 64 * MIB, 100 * US + 64ull * 34000);
-	}
-	assert_false(swapped(run_turns(6 * TURN), true, false));
-	fake_clock.ns += pause;
-	assert_true(swapped(run_turns(6 * TURN), true, false));
-	fake_clock.ns += 1000 * MS;
-	assert_true(swapped(run_turns(6 * TURN), true, false)); /* the wait is over */
+	fake_clock.ns += 100 * MS - 1;
+	assert_false(swapped(run_turns(6 * TURN)));
+	fake_clock.ns++;
+	assert_true(swapped(run_turns(0)));
 }
 
 TEST(a_forked_child_knows_nothing)

@@ -126,9 +126,9 @@ void spill_access_model_idle(void)
 	model.idle++;
 }
 
-void spill_access_model_moved(uint64_t bytes, uint64_t ns, uint64_t excess_ns)
+void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns)
 {
-	assert_true(bytes % CHUNK == 0 && ns && excess_ns == 7000);
+	assert_true(bytes % CHUNK == 0 && ns && choice->excess_ns == 7000);
 	model.moved++;
 }
 
@@ -288,7 +288,6 @@ TEST(what_is_needed_comes_in_the_place_of_another_chunk)
 	assert_int_equal(model.last.horizon, (CHUNKS - AWAY) * CHUNK / 2);
 	assert_int_equal(model.last.room, 0);
 	assert_false(model.last.always);
-	assert_true(model.last.may_swap);
 	assert_true(spill_chunked_is_held());
 	assert_int_equal(model.idle, 1);
 	assert_int_equal(model.moved, 0); /* its host memory was new */
@@ -312,8 +311,7 @@ TEST(chunks_that_swap_are_at_home)
 	assert_int_equal(note_count, 1);
 	assert_string_equal(
 	    notes[0],
-	    "memory that costs less in place changes places with memory that costs more, up to 7 us "
-	    "per MiB in each period of the program (movable.follow)");
+	    "memory that costs less in place changes places with memory that costs more (movable.follow)");
 	for (unsigned i = 0; i < 100; i++)
 		left_in_place(0);
 	assert_true(!is_on_host(AWAY + 1) && is_on_host(0));
@@ -366,7 +364,7 @@ TEST(without_a_gain_nothing_moves)
 	assert_int_equal(model.idle, 0);
 	policy.movable_follow = SPILL_FOLLOW_ON;
 	assert_true(prefetch(AWAY + 1));
-	assert_true(model.last.always && !model.last.may_swap);
+	assert_true(model.last.always);
 	assert_int_equal(note_count, 0); /* nobody has compared costs */
 }
 
@@ -422,6 +420,16 @@ TEST(what_is_left_over_is_kept)
 	assert_true(prefetch(AWAY + 2));
 	assert_int_equal(model.last.room, CHUNK);
 	assert_false(is_on_host(2));
+	assert_int_equal(spill_exchange_kept(), 0);
+}
+
+/* After a swap there may be no exchange that would use it. */
+TEST(a_swap_keeps_no_memory)
+{
+	model.pays = false;
+	model.swaps = model.spares = true;
+	assert_true(prefetch(AWAY + 1));
+	assert_true(is_on_host(0) && is_on_host(1));
 	assert_int_equal(spill_exchange_kept(), 0);
 }
 

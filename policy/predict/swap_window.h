@@ -1,0 +1,40 @@
+/*
+ * When to look for swaps (placement_swap.h), and over which accesses. A swap is a bet that the program goes on as it does.
+ * So it is judged by the time that is past: it has to save its copies in a window of accesses like the last one.
+ *
+ * A window begins anew where moves cost more than a small part of what memory costs in place: there exchanges pay, and a
+ * placement is only for a moment. It needs no exact prediction. In a decoding language model each token's caches lie
+ * elsewhere, so that one access in thirty is not as predicted (docs/adr/0043-swaps.md).
+ *
+ * All memory is in the struct. Zeroed, no window has begun. Times are ns.
+ */
+#ifndef SPILL_SWAP_WINDOW_H
+#define SPILL_SWAP_WINDOW_H
+
+#include "access_history.h"
+
+struct spill_swap_window {
+	uint64_t first, begin_ns;   /* number of its first access, and its time; 0: it has not begun */
+	uint64_t unforeseen;        /* wrong predictions before it */
+	uint64_t in_place_ns;       /* what accesses in place had cost before it */
+	uint64_t moves_ns;          /* time of moves in it; the caller adds them */
+	uint64_t looked_at;         /* accesses before the last look */
+	uint64_t next_ns, pause_ns; /* the next look, and the wait for it */
+};
+
+/*
+ * True: look now. The window is long enough, the last look was a period ago, and little was moved. in_place_ns: what all
+ * accesses in place have cost so far.
+ */
+bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,
+                             uint64_t now_ns, uint64_t in_place_ns);
+
+/* The first access of the window that is not forgotten. */
+uint64_t spill_swap_window_first(const struct spill_swap_window *window,
+                                 const struct spill_access_history *history);
+
+/* A look is over. One that found nothing makes the next one wait, each time twice as long. */
+void spill_swap_window_looked(struct spill_swap_window *window, const struct spill_access_history *history,
+                              uint64_t now_ns, bool found);
+
+#endif
