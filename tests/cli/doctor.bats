@@ -248,6 +248,16 @@ machine() {
 		assert found["link"].startswith("device 0 (simulated): "), found
 		assert "it has no link: these are copies within the host's memory" in found["link"], found
 		assert "device 0 (simulated): with 512.00 MiB, 1.00 GiB, 2.00 GiB, 4.00 GiB, 8.00 GiB of weights" in found["decode"]
+		# One cost for each size, as the links have them but rounded, in both sentences.
+		def costs(text, before, after):
+		    return [float(cost) for cost in text.partition(before)[2].partition(after)[0].split(", ")]
+		said = [(costs(found["decode"], "a token of decode takes ", " ms longer"), "ms")]
+		if verdict:
+		    said.append((costs(found["offload_" + verdict], "the CPU needs ", " ms a token"), "cpu_ms"))
+		for told, member in said:
+		    assert len(told) == 5, found
+		    for cost, one in zip(told, link["decode"]):
+		        assert abs(cost - one[member]) <= 0.6, (cost, one)
 	END
 	ends_with 0
 }

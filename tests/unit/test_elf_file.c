@@ -2,11 +2,14 @@
 #include "unit.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "elf_file.h"
+#include "symbol_table.h"
 
 TEST(what_the_c_library_exports)
 {
@@ -25,4 +28,43 @@ TEST(what_the_c_library_exports)
 	assert_false(elf_defines(&file, "no_such_name"));
 	assert_false(elf_defines(&file, "cuMemAlloc_v2"));
 	close(fd);
+}
+
+/* A table of two buckets. Names of one letter hash to its code plus an odd number, so "a" is in the first, and "b" in the second. */
+TEST(a_bucket_without_names)
+{
+	enum { FIRST = 2 };
+	static struct {
+		uint64_t nothing; /* an offset of 0 would be no table */
+		Elf64_Sym symbols[FIRST + 2];
+		uint32_t header[4];
+		uint64_t filter;
+		uint32_t buckets[2], hashes[2];
+		char strings[8];
+	} table = {.symbols = {[FIRST] = {.st_name = 1, .st_shndx = 1, .st_info = STB_GLOBAL << 4},
+	                       [FIRST + 1] = {.st_name = 3, .st_shndx = 1, .st_info = STB_GLOBAL << 4}},
+	           .header = {2, FIRST, 1, 0},
+	           .buckets = {FIRST, FIRST + 1},
+	           .strings = "\0a\0b"};
+	struct elf_file file = {.fd = memfd_create("table", MFD_CLOEXEC),
+	                        .size = sizeof(table),
+	                        .symbols = offsetof(__typeof__(table), symbols),
+	                        .symbol_hash = offsetof(__typeof__(table), header),
+	                        .strings = offsetof(__typeof__(table), strings),
+	                        .strings_size = sizeof(table.strings)};
+
+	assert_true(file.fd >= 0);
+	table.hashes[0] = spill_elf_hash("a") | 1;
+	table.hashes[1] = spill_elf_hash("b") | 1;
+	/* 0 is a bucket without names. A damaged one may tell a symbol before those that have hashes. */
+	for (uint32_t index = 0; index <= FIRST + 1; index++) {
+		table.buckets[1] = index;
+		assert_int_equal(pwrite(file.fd, &table, sizeof(table), 0), sizeof(table));
+		assert_true(elf_defines(&file, "a"));
+		assert_int_equal(elf_defines(&file, "b"), index == FIRST + 1);
+	}
+	/* The buckets are behind the end of the file. */
+	file.size = offsetof(__typeof__(table), buckets);
+	assert_false(elf_defines(&file, "a"));
+	close(file.fd);
 }

@@ -575,6 +575,19 @@ TEST(a_trim_ends_as_many_as_needed)
 	assert_int_equal(spill_ordered_trim(&backend, 0, FIRST + 1), 2 * FIRST - SPILL_ORDERED_CHUNK);
 }
 
+/* A segment that the ledger has lost is counted nowhere. Its memory comes back all the same. */
+TEST(a_segment_without_an_entry_ends_too)
+{
+	leave_segments(1);
+	const struct spill_chunked *segment = spill_chunked_next(NULL);
+	struct spill_allocation *entry = spill_ledger_take_handle(segment->name, segment->seq);
+	assert_non_null(entry);
+	spill_ledger_end(entry);
+	assert_int_equal(spill_ordered_trim(&backend, 0, UINT64_MAX), FIRST);
+	assert_false(spill_ordered_any(NULL));
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
 TEST(a_pool_keeps_what_it_was_told_to_keep)
 {
 	leave_segments(3);

@@ -504,6 +504,24 @@ TEST(what_leaves_next_is_made_first)
 	take_made(0, 32 * MIB);
 }
 
+/* There is room for so many sizes of all devices together. What is behind them is not wanted. */
+TEST(sizes_that_there_is_no_room_for)
+{
+	enum { MOST_SIZES = 32 };
+	uint64_t sizes[MOST_SIZES + 2], sum = 0;
+	policy.host_ahead = size(4096 * MIB);
+	for (unsigned i = 0; i < MOST_SIZES; i++)
+		sum += sizes[i] = (i + 1) * GRANULE;
+	sizes[MOST_SIZES] = 100 * GRANULE;
+	sizes[MOST_SIZES + 1] = GRANULE;
+	spill_host_chunks_ahead(&vendor, 0, sizes, MOST_SIZES + 2);
+	until_alive(sum);
+	assert_int_equal(made, MOST_SIZES);
+	assert_false(spill_host_chunks_make());
+	for (unsigned i = 0; i < MOST_SIZES; i++)
+		take_made(0, sizes[i]);
+}
+
 /* Mapped for the copy; by the move, if the vendor refuses it here. Goes with its chunk. */
 TEST(what_is_made_ahead_has_a_view)
 {

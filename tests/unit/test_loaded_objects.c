@@ -161,6 +161,31 @@ TEST(the_main_program_is_the_first_and_has_no_path)
 	assert_string_equal(object.path, "");
 }
 
+/* From the lowest segment to the end of the highest, in any order. Other parts may be outside of both. */
+TEST(the_extent_of_an_object_is_that_of_its_segments)
+{
+	static const unsigned orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};
+	static const ElfW(Phdr) three[] = {
+	    {.p_type = PT_LOAD, .p_vaddr = BEFORE, .p_memsz = 64},
+	    {.p_type = PT_LOAD, .p_vaddr = BEFORE + 128, .p_memsz = 64},
+	    {.p_type = PT_LOAD, .p_vaddr = BEFORE + 256, .p_memsz = 64},
+	};
+	struct spill_unwind_table found;
+	for (unsigned i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		for (unsigned j = 0; j < 3; j++)
+			parts[j] = three[orders[i][j]];
+		parts[3] = (ElfW(Phdr)){.p_type = PT_GNU_EH_FRAME, .p_vaddr = BEFORE + 16, .p_memsz = 16};
+		parts[4] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = i % 2 ? 16 : 2048, .p_memsz = 16};
+		part_count = 5;
+		assert_true(spill_loaded_object_unwind(memory + BEFORE, &found));
+		assert_ptr_equal(found.begin, memory + BEFORE);
+		assert_ptr_equal(found.end, memory + BEFORE + 256 + 64);
+		assert_ptr_equal(found.table, memory + BEFORE + 16);
+	}
+	parts[3].p_type = PT_NULL;
+	assert_false(spill_loaded_object_unwind(memory + BEFORE, &found));
+}
+
 /* In the order of symbol search. The memory is the last object's. */
 TEST(what_comes_behind_the_c_library_does_not_interpose)
 {

@@ -131,6 +131,33 @@ TEST(a_cut_line_and_a_broken_one)
 	cli_lines_close(&lines);
 }
 
+/* One that is followed for days may be replaced often. No descriptor stays behind. */
+TEST(a_replaced_log_is_closed)
+{
+	struct cli_lines lines;
+	struct spill_record record;
+	FILE *file;
+	int before;
+
+	assert_int_equal(only_line("{\"v\":1,\"kind\":\"later\",\"t\":1.0}\n", &lines), CLI_LINE_RECORD);
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
+	assert_false(cli_lines_is_replaced(&lines));
+	before = lines.fd;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(unlink(path), 0);
+		file = begin_file("one.jsonl");
+		fprintf(file, START "\n", 7 + (int)i);
+		fclose(file);
+		assert_true(cli_lines_is_replaced(&lines));
+		assert_true(cli_lines_reopen(&lines));
+		assert_int_equal(lines.fd, before);
+		assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_RECORD);
+		assert_int_equal(record.start.pid, 7 + i);
+		assert_int_equal(lines.number, 1);
+	}
+	cli_lines_close(&lines);
+}
+
 TEST(names_are_kept_once)
 {
 	struct cli_names names = {0};
