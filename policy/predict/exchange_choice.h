@@ -55,6 +55,8 @@ struct spill_exchange_choice {
 	uint64_t slice;   /* most bytes to promote at once, unless more are needed. */
 	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
 	bool always;      /* promote needed chunks at any cost (movable.follow = on) */
+	bool swaps_only;  /* an exchange was not asked for: nothing moves but by a swap */
+	bool graph;       /* the launch is a graph, whose memory finds its places by trials: nothing swaps */
 	bool ahead;       /* nothing is needed yet: promote what is used next, whatever that saves */
 	/* Results: */
 	uint64_t comes, goes; /* bytes */

@@ -1,6 +1,6 @@
 /*
  * Estimates how much memory on the host launches used where it is, and by how much they took longer.
- * For reports only: no decision depends on it. A launch whose time is known from its chunks
+ * For reports, and to compare it with the time of moves (swap_window.h). A launch whose time is known from its chunks
  * (migration_benefit.h) counts at once. The others wait for the next launch of their site that is
  * measured, and count with its time.
  *

@@ -1,5 +1,10 @@
 #include "placement_swap.h"
 
+/* Of the bytes that the window accesses, at most this part for the first time in its second half. */
+#define LATE_SHARE 8
+/* Chunks of all accesses together: some 10 ms. */
+#define MOST_STEPS (1u << 19)
+
 /* The one that comes has to cost so much more, because costs are measured to some per cent, or only guessed. */
 static uint64_t with_margin(uint64_t ns)
 {
@@ -13,16 +18,21 @@ static void forget_verdicts(struct spill_exchange_choice *choice)
 		choice->chunks[i].verdict = SPILL_EXCHANGE_STAYS;
 }
 
-/* Sums what a MiB of each chunk cost in place since that access, or would have cost. */
-static void sum_costs(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+/*
+ * Sums what a MiB of each chunk cost in place since that access, or would have cost. `last` of a chunk becomes the number of its
+ * first access. False: there are too many chunks in all accesses for one look.
+ */
+static bool sum_costs(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                       uint64_t since, const struct spill_migration_benefit *benefit)
 {
 	struct spill_exchange_chunk *chunk;
-	uint64_t launches = 1;
+	uint64_t launches = 1, steps = 0;
 
-	for (unsigned i = 0; i < choice->count; i++)
+	for (unsigned i = 0; i < choice->count; i++) {
 		choice->chunks[i].excess_ns = choice->chunks[i].launch = 0;
-	for (uint64_t number = since; number < history->count; number++) {
+		choice->chunks[i].last = UINT64_MAX;
+	}
+	for (uint64_t number = since; number < history->count && steps <= MOST_STEPS; number++) {
 		const struct spill_access *use = spill_access_at(history, number);
 		struct spill_access_range range = {use->first, use->units};
 
@@ -33,8 +43,28 @@ static void sum_costs(struct spill_exchange_choice *choice, const struct spill_a
 				chunk->excess_ns +=
 				    spill_benefit_chunk_excess(benefit, use->site, chunk->key);
 			chunk->launch = launches;
+			chunk->last = spill_min(chunk->last, number);
+			steps++;
 		}
 	}
+	return steps <= MOST_STEPS;
+}
+
+/*
+ * True: the second half of the window accessed little that the first half had not, so the window has whole periods of the
+ * program. In its first step, layer by layer, what is not yet accessed would count as unused.
+ */
+static bool is_whole(const struct spill_exchange_choice *choice, uint64_t since, uint64_t end)
+{
+	uint64_t all = 0, late = 0, middle = since + (end - since) / 2;
+
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		all += chunk->last == UINT64_MAX ? 0 : chunk->bytes;
+		late += chunk->last == UINT64_MAX || chunk->last < middle ? 0 : chunk->bytes;
+	}
+	return LATE_SHARE * late <= all;
 }
 
 static bool is_candidate(const struct spill_exchange_chunk *chunk, bool on_host)
@@ -102,7 +132,8 @@ bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spi
 	struct spill_exchange_chunk *next;
 
 	forget_verdicts(choice);
-	sum_costs(choice, history, since, benefit);
+	if (!sum_costs(choice, history, since, benefit) || !is_whole(choice, since, history->count))
+		return false;
 	while ((next = next_candidate(choice, true)) &&
 	       (!choice->comes || choice->comes + next->bytes <= choice->slice) &&
 	       make_room(choice, &room, next, price_ns)) {

@@ -14,7 +14,12 @@
 #define MOVES_SHARE 16
 /* At most this part of its accesses was not predicted. While the program does something for the first time, most are not. */
 #define UNFORESEEN_SHARE 8
-/* The wait after a look that found nothing. A look walks over the window, which takes some ms. */
+/* So many eighths of a period between looks: not always at the same place of the program, where the same chunks are needed. */
+#define LOOK_EIGHTHS 9
+/* The history keeps so many accesses. A longer window forgets this part of itself. */
+#define AGED_SHARE 8
+#define OFFER_NS (10 * MS)
+/* The wait after a look by which nothing swapped. A look walks over the window, which takes some ms. */
 #define PAUSE_NS (100 * MS)
 #define PAUSE_MOST_NS (10000 * MS)
 
@@ -28,6 +33,22 @@ static void begin(struct spill_swap_window *window, const struct spill_access_hi
 	window->moves_ns = 0;
 }
 
+/* A part of what was added since then is forgotten. */
+static void age(uint64_t *since, uint64_t now)
+{
+	*since += (now - *since) / AGED_SHARE;
+}
+
+static void age_window(struct spill_swap_window *window, const struct spill_access_history *history,
+                       uint64_t now_ns, uint64_t in_place_ns)
+{
+	age(&window->first, history->count);
+	age(&window->begin_ns, now_ns);
+	age(&window->unforeseen, history->unforeseen);
+	age(&window->in_place_ns, in_place_ns);
+	window->moves_ns -= window->moves_ns / AGED_SHARE;
+}
+
 bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,
                              uint64_t now_ns, uint64_t in_place_ns)
 {
@@ -35,7 +56,9 @@ bool spill_swap_window_tells(struct spill_swap_window *window, const struct spil
 
 	if (!window->begin_ns)
 		begin(window, history, now_ns, in_place_ns);
-	if (!period || now_ns < window->next_ns || count - window->looked_at < period ||
+	while (count - window->first > SPILL_ACCESS_USES)
+		age_window(window, history, now_ns, in_place_ns);
+	if (!period || now_ns < window->next_ns || 8 * (count - window->looked_at) < LOOK_EIGHTHS * period ||
 	    count - window->first < PERIODS * period || now_ns - window->begin_ns < LEAST_NS)
 		return false;
 	if (UNFORESEEN_SHARE * (history->unforeseen - window->unforeseen) <= count - window->first &&
@@ -45,16 +68,34 @@ bool spill_swap_window_tells(struct spill_swap_window *window, const struct spil
 	return false;
 }
 
+bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spill_access_history *history,
+                              uint64_t now_ns, uint64_t in_place_ns)
+{
+	if (now_ns - window->offered_ns < OFFER_NS ||
+	    !spill_swap_window_tells(window, history, now_ns, in_place_ns))
+		return false;
+	window->offered_ns = now_ns;
+	return true;
+}
+
 uint64_t spill_swap_window_first(const struct spill_swap_window *window,
                                  const struct spill_access_history *history)
 {
-	return spill_max(window->first, spill_minus(history->count, SPILL_ACCESS_USES));
+	uint64_t period = history->count - history->next;
+
+	return period ? window->first + (history->count - window->first) % period : window->first;
 }
 
 void spill_swap_window_looked(struct spill_swap_window *window, const struct spill_access_history *history,
-                              uint64_t now_ns, bool found)
+                              uint64_t now_ns)
 {
-	window->pause_ns = found ? 0 : spill_min(spill_max(2 * window->pause_ns, PAUSE_NS), PAUSE_MOST_NS);
+	window->pause_ns = spill_min(spill_max(2 * window->pause_ns, PAUSE_NS), PAUSE_MOST_NS);
 	window->next_ns = now_ns + window->pause_ns;
 	window->looked_at = history->count;
+}
+
+void spill_swap_window_swapped(struct spill_swap_window *window, uint64_t now_ns)
+{
+	window->pause_ns = 0;
+	window->next_ns = now_ns;
 }

@@ -20,21 +20,28 @@ struct spill_swap_window {
 	uint64_t moves_ns;          /* time of moves in it; the caller adds them */
 	uint64_t looked_at;         /* accesses before the last look */
 	uint64_t next_ns, pause_ns; /* the next look, and the wait for it */
+	uint64_t offered_ns;        /* the last time when a look was due */
 };
 
 /*
- * True: look now. The window is long enough, the last look was a period ago, and little was moved. in_place_ns: what all
- * accesses in place have cost so far.
+ * True: a look may take place. The window is long enough, the last look was a period ago, and little was moved.
+ * in_place_ns: what all accesses in place have cost so far.
  */
 bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,
                              uint64_t now_ns, uint64_t in_place_ns);
 
-/* The first access of the window that is not forgotten. */
+/* The same for who only wants to know whether to try. Not true again for 10 ms, because what is due may not be possible. */
+bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spill_access_history *history,
+                              uint64_t now_ns, uint64_t in_place_ns);
+
+/* The access that the sums begin with, so that they are of whole periods. */
 uint64_t spill_swap_window_first(const struct spill_swap_window *window,
                                  const struct spill_access_history *history);
 
-/* A look is over. One that found nothing makes the next one wait, each time twice as long. */
+/* A look takes place. The next one waits, each time twice as long, */
 void spill_swap_window_looked(struct spill_swap_window *window, const struct spill_access_history *history,
-                              uint64_t now_ns, bool found);
+                              uint64_t now_ns);
+/* unless something has swapped by it. */
+void spill_swap_window_swapped(struct spill_swap_window *window, uint64_t now_ns);
 
 #endif

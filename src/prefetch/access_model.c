@@ -220,14 +220,20 @@ static void add_in_place(uint16_t site, uint64_t host_bytes, uint64_t ns, bool k
 	spill_in_place_cost_add(&model->in_place, &model->benefit, site, host_bytes, ns, known);
 }
 
-/*
- * True: it is time to look for a swap, at any access in place: those that cost less than a copy are considered ever more
- * rarely. With `on` everything comes, and with `overlap` what is away costs nothing in place. pre: locked
- */
-static bool looks_for_swap(uint64_t now)
+/* With `on` everything comes, and with `overlap` what is away costs nothing in place. */
+static bool swaps_chunks(void)
 {
-	return spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO &&
-	       spill_swap_window_tells(&model->swaps, &model->history, now, model->in_place.ns);
+	return spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO;
+}
+
+/*
+ * True: it is time to look for a swap, at any access in place. Those that cost less than a copy are considered ever more
+ * rarely. pre: locked
+ */
+static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
+{
+	return swaps_chunks() && !access->graph &&
+	       spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns);
 }
 
 /*
@@ -238,16 +244,18 @@ static __attribute__((noinline)) void fill_advice(struct spill_access_advice *ad
                                                   const struct spill_launch_access *access, bool always)
 {
 	uint64_t now = spill_clock_ns();
-	advice->bring = always || (!access->graph && looks_for_swap(now));
-	uint64_t excess_ns = excess_of_access(access, advice->site, now, &advice->bring);
+	bool worth = always;
+	uint64_t excess_ns = excess_of_access(access, advice->site, now, &worth);
+	advice->looks = !worth && is_look_due(access, now);
+	advice->bring = worth || advice->looks;
 	advice->busy_ns = busy_time(now);
-	if (!advice->bring)
+	if (!worth)
 		spill_benefit_doubt_copies(&model->benefit, now);
 	bool known = false;
 	advice->timed = !always && (has_unknown_cost(access, advice->site, &known) || needs_probe(now));
 	uint64_t ns = spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns);
 	add_work(ns);
-	if (advice->bring)
+	if (worth)
 		advice->excess_ns = excess_ns;
 	else
 		add_in_place(advice->site, access->host_bytes, ns, known);
@@ -350,14 +358,15 @@ static bool choose_swap(struct spill_exchange_choice *choice)
 {
 	const struct spill_access_history *history = &model->history;
 	uint64_t now = spill_clock_ns();
-	if (!looks_for_swap(now))
+	if (choice->graph || !swaps_chunks() ||
+	    !spill_swap_window_tells(&model->swaps, history, now, model->in_place.ns))
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].swapped =
 		    !spill_chunk_stay_may_swap(&model->stays, choice->chunks[i].key, now);
 	choice->swaps = spill_placement_swap(choice, history, spill_swap_window_first(&model->swaps, history),
 	                                     &model->benefit);
-	spill_swap_window_looked(&model->swaps, history, now, choice->swaps);
+	spill_swap_window_looked(&model->swaps, history, now);
 	return choice->swaps;
 }
 
@@ -365,6 +374,8 @@ void spill_access_model_swapped(const struct spill_exchange_choice *choice)
 {
 	uint64_t now = spill_clock_ns();
 	pthread_mutex_lock(&lock);
+	if (model)
+		spill_swap_window_swapped(&model->swaps, now);
 	for (unsigned i = 0; model && i < choice->count; i++)
 		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
 			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
@@ -375,7 +386,7 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 {
 	pthread_mutex_lock(&lock);
 	bool comes = choose_swap(choice);
-	if (!comes) {
+	if (!comes && !choice->swaps_only) {
 		comes =
 		    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
 		if (!choice->ahead)

@@ -14,6 +14,7 @@
 struct spill_access_advice {
 	bool learned; /* the model was not busy: the rest of the advice holds */
 	bool bring;   /* needs memory on the host, and a promotion may pay. */
+	bool looks;   /* .bring is only for a swap: the access counts as in place. */
 	bool timed;   /* measure it, unless chunks move for it. */
 	bool tells;   /* the sums of accesses in place are due (in_place.h) */
 	uint16_t site;
@@ -44,12 +45,15 @@ uint64_t spill_access_model_hear(void);
 /* The device is idle. */
 void spill_access_model_idle(void);
 
-/* An exchange or a swap of `bytes` to the device, and as many back, took `ns`. */
+/*
+ * Moves took `ns`: an exchange or a swap of `bytes` to the device. 0: their time tells nothing about other moves, because host
+ * memory was made for them.
+ */
 void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns);
 
 /*
- * An access with .bring used so many bytes on the host, because they did not come. Without .bring, the
- * model has counted them.
+ * An access with .bring, not only for a swap, used so many bytes on the host, because they did not come.
+ * Of the others the model has counted them.
  */
 void spill_access_model_left_in_place(const struct spill_access_advice *advice, uint64_t host_bytes);
 

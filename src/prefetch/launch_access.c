@@ -94,7 +94,7 @@ static bool is_as_hinted(const struct spill_launch_access *access)
 static void count_in_place(const struct spill_launch_access *access, const struct spill_access_advice *advice,
                            bool came)
 {
-	if (advice->bring)
+	if (advice->bring && !advice->looks)
 		spill_access_model_left_in_place(advice, came ? still_on_host(access) : access->host_bytes);
 	if (advice->tells)
 		spill_in_place_tell(false);

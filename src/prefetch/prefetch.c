@@ -171,7 +171,7 @@ static void note_swap(void)
 static bool choose_exchange(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	bool comes = spill_access_model_choose(choice, site, cost_ns);
-	if (!choice->always && !choice->pays && !choice->swaps &&
+	if (!choice->always && !choice->pays && !choice->swaps && !choice->swaps_only &&
 	    spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
 		note_promoting(false, choice->excess_ns, *cost_ns);
 	return comes;
@@ -213,8 +213,7 @@ static bool carry_out(struct spill_exchange_choice *choice, struct spill_exchang
 	} else {
 		spill_prefetch_exchanged();
 	}
-	if (!exchange->fresh)
-		spill_access_model_moved(choice, exchange->came, exchange->ns);
+	spill_access_model_moved(choice, exchange->fresh ? 0 : exchange->came, exchange->ns);
 	return true;
 }
 
@@ -252,6 +251,8 @@ static bool prefetch_for(const struct spill_launch_access *access, const struct 
 		choice.spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE);
 		choice.slice = spill_min(SLICE, list.on_host / SLICE_SHARE);
 		choice.always = spill_process_policy()->movable_follow == SPILL_FOLLOW_ON;
+		choice.swaps_only = advice->looks;
+		choice.graph = access->graph;
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		came = decide_and_exchange(&choice, &exchange, advice);
 	}

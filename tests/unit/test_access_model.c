@@ -613,8 +613,9 @@ TEST(a_chunk_that_came_comes_at_once_the_next_time)
 #define DEAR 3
 #define WINDOW_NS (250 * MS) /* policy/predict/swap_window.c */
 
-static struct spill_exchange_chunk turns[TURN];
-static bool moves; /* the chosen chunks do */
+static struct spill_exchange_chunk turns[TURN + 1]; /* the last one is nobody's */
+static bool moves;                                  /* the chosen chunks do */
+static bool for_graph;                              /* the launch that needs it is one */
 
 /* So many accesses, up to that of the dear chunk, the last of which takes long. */
 static struct spill_access_advice run_turns(unsigned count)
@@ -635,6 +636,7 @@ static struct spill_access_advice run_turns(unsigned count)
 static void begin_turns(void)
 {
 	moves = true;
+	for_graph = false;
 	for (unsigned i = 0; i < 3 * TURN; i++)
 		learn((i + 1) % TURN == DEAR ? 1 : 2, (i + 1) % TURN + 10, 0);
 	know(1, 100 * US);
@@ -648,11 +650,17 @@ static bool swapped(struct spill_access_advice advice)
 {
 	unsigned ranks[TURN + 1], gone = 0;
 	uint64_t cost_ns;
-	struct spill_exchange_choice choice = {
-	    .chunks = turns, .count = TURN, .ranks = ranks, .slice = 64 * MIB, .horizon = 64 * MIB};
+	struct spill_exchange_choice choice = {.chunks = turns,
+	                                       .count = TURN,
+	                                       .ranks = ranks,
+	                                       .slice = 64 * MIB,
+	                                       .horizon = 64 * MIB,
+	                                       .graph = for_graph};
 	for (unsigned i = 0; i < TURN; i++)
 		turns[i] = (struct spill_exchange_chunk){
 		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == DEAR, .needed = i == DEAR};
+	turns[TURN] =
+	    (struct spill_exchange_chunk){.key = DEAR + 10, .verdict = SPILL_EXCHANGE_COMES, .swapped = true};
 	find_by_key(&choice, 1);
 	bool comes = spill_access_model_choose(&choice, advice.site, &cost_ns);
 	assert_false(choice.pays);
@@ -661,6 +669,7 @@ static bool swapped(struct spill_access_advice advice)
 		gone += turns[i].verdict == SPILL_EXCHANGE_GOES;
 	assert_int_equal(gone, comes);
 	assert_int_equal(turns[DEAR].verdict == SPILL_EXCHANGE_COMES, comes);
+	assert_true(turns[TURN].swapped);
 	if (choice.swaps && moves)
 		spill_access_model_swapped(&choice);
 	return choice.swaps;
@@ -684,7 +693,7 @@ TEST(chunks_swap_once_a_period)
 	assert_true(swapped(run_turns(0)));
 	fake_clock.ns += 1000 * MS;
 	assert_false(swapped(run_turns(0)));
-	assert_true(swapped(run_turns(TURN)));
+	assert_true(swapped(run_turns(2 * TURN)));
 }
 
 /* Only what was on the host costs in place: no access of that window was. */
@@ -733,18 +742,24 @@ TEST(a_chunk_does_not_swap_again_for_a_while)
 	assert_int_equal(pause, 600000 * MS);
 }
 
-/* If the device was busy, nothing has swapped, and it is tried again a period later. */
+/* If the device was busy, nothing has swapped. That is tried again, ever more rarely, until it swaps. */
 TEST(a_swap_that_was_not_carried_out_is_tried_again)
 {
 	begin_turns();
 	assert_false(swapped(run_turns(TURN)));
 	moves = false;
 	assert_true(swaps_after_a_window());
-	for (unsigned i = 0; i < 5; i++)
-		assert_true(swapped(run_turns(TURN)));
+	for (unsigned i = 0; i < 3; i++) {
+		fake_clock.ns += (100 * MS << i) - 1;
+		assert_false(swapped(run_turns(2 * TURN)));
+		fake_clock.ns++;
+		assert_true(swapped(run_turns(0)));
+	}
 	moves = true;
-	assert_true(swapped(run_turns(TURN)));
-	assert_false(swapped(run_turns(TURN)));
+	fake_clock.ns += 800 * MS;
+	assert_true(swapped(run_turns(2 * TURN)));
+	fake_clock.ns += 1000 * MS;
+	assert_true(swapped(run_turns(2 * TURN))); /* the wait is over */
 }
 
 /* Only the chunks that have swapped wait. */
@@ -796,13 +811,49 @@ TEST(any_access_in_place_leads_to_a_look)
 	fake_clock.ns += WINDOW_NS;
 	assert_false(spill_access_model_learn(&graph).bring);
 	assert_false(learn(2, 32, 0).bring);
-	assert_true(learn(2, 33, 64).bring);
+	struct spill_access_advice advice = learn(2, 33, 64);
+	assert_true(advice.bring && advice.looks);
 	assert_true(swapped(run_turns(0)));
 	assert_false(learn(2, 34, 64).bring);
-	run_turns(2 * TURN);
+	run_turns(3 * TURN);
+	fake_clock.ns += 10 * MS;
 	assert_true(learn(2, DEAR + 11, 64).bring); /* the next one of the turn */
 	policy.movable_follow = SPILL_FOLLOW_OVERLAP;
 	assert_false(learn(2, 35, 64).bring);
+}
+
+/* Its memory finds its place by trials, which a swap would end. */
+TEST(a_graph_does_not_swap)
+{
+	begin_turns();
+	assert_false(swapped(run_turns(TURN)));
+	for_graph = true;
+	assert_false(swaps_after_a_window());
+	for_graph = false;
+	assert_true(swapped(run_turns(0)));
+}
+
+/* A launch that led to a look is not judged by it: no pause begins, and no exchange. */
+TEST(a_look_in_vain_changes_no_verdict)
+{
+	struct spill_exchange_chunk chunks[] = {
+	    {.key = 5, .bytes = 64 * MIB, .on_host = true, .needed = true}, {.key = 6, .bytes = 64 * MIB}};
+	unsigned ranks[3];
+	struct spill_exchange_choice choice = {
+	    .chunks = chunks, .count = 2, .ranks = ranks, .slice = 64 * MIB, .swaps_only = true};
+	uint64_t cost_ns;
+	know(3, 100 * US);
+	struct spill_access_advice advice = learn(3, 5, 64);
+	measured(&advice, 64 * MIB, 100 * US + 64ull * 90000);
+	advice = learn(3, 5, 64);
+	assert_true(advice.bring && !advice.looks);
+	find_by_key(&choice, 1);
+	assert_false(spill_access_model_choose(&choice, advice.site, &cost_ns));
+	assert_false(choice.pays);
+	assert_true(learn(3, 5, 64).bring);
+	choice.swaps_only = false;
+	assert_true(spill_access_model_choose(&choice, advice.site, &cost_ns));
+	assert_true(choice.pays);
 }
 
 /* While nothing swaps, it is looked for more rarely. */

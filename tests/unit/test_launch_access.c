@@ -306,6 +306,15 @@ TEST(memory_that_did_not_come_is_used_in_place)
 	assert_int_equal(seen.in_place, 2 * UNIT);
 }
 
+/* The model has counted it. */
+TEST(a_look_for_a_swap_does_not_count_twice)
+{
+	world.advice.bring = world.advice.looks = true;
+	launch(true);
+	assert_int_equal(seen.prefetched, 1);
+	assert_int_equal(seen.in_place, 0);
+}
+
 TEST(without_follow_nothing_comes)
 {
 	world.advice.bring = world.comes = true;

@@ -90,8 +90,11 @@ static void swaps(const char *expected)
 {
 	struct spill_exchange_chunk *behind = &chunks[window.count];
 
-	*behind = (struct spill_exchange_chunk){
-	    .bytes = 1, .on_host = true, .excess_ns = UINT64_MAX / 2, .launch = 1};
+	*behind = (struct spill_exchange_chunk){.bytes = 1024 * MIB,
+	                                        .on_host = true,
+	                                        .excess_ns = UINT64_MAX / 2,
+	                                        .launch = 1,
+	                                        .last = UINT64_MAX - 1};
 	swaps_once(expected);
 	assert_int_equal(behind->excess_ns, UINT64_MAX / 2);
 	behind->verdict = SPILL_EXCHANGE_GOES;
@@ -163,14 +166,12 @@ TEST(accesses_before_the_window_do_not_count)
 	add(64, false, 11);
 	run();
 	for (unsigned i = 0; i < PERIODS; i++)
-		access_chunk(2);
+		access_chunk(i < 2 ? 1 : 2);
 	period = 1;
-	swaps("...");
-	access_chunk(1);
-	order.uses[order.count] = order.uses[order.count - 1]; /* nobody's */
-	swaps("...");
-	access_chunk(1);
 	swaps("+.-");
+	access_chunk(2);
+	order.uses[order.count] = order.uses[order.count - PERIODS]; /* nobody's */
+	swaps("...");
 }
 
 /* Two buffers of one launch in a chunk cost it once. */
@@ -254,6 +255,45 @@ TEST(sizes_differ)
 	add(48, false, 12);
 	run();
 	swaps("++--.");
+}
+
+/*
+ * Of what the window accesses, at most an eighth comes up in its second half alone. If there is more, it is no whole period: the
+ * program has not come to the rest yet, which would count as unused.
+ */
+TEST(half_a_period_tells_nothing)
+{
+	for (unsigned count = 8; count >= 7; count--) {
+		begin(NULL);
+		add(64, true, 90);
+		while (window.count < count)
+			add(64, false, 10);
+		run();
+		for (unsigned i = 0; i < PERIODS * count; i++)
+			access_chunk(i % count                 ? i % count
+			             : i < PERIODS * count / 2 ? 1 /* instead of the last one */
+			                                       : count);
+		swaps(count == 8 ? "+......-" : ".......");
+	}
+}
+
+/* Half a million chunks of all accesses take some 10 ms. */
+TEST(a_look_does_not_take_long)
+{
+	const struct spill_access_range rest[] = {{20, 10 * (MOST - 1)}};
+
+	for (unsigned i = 0; i < MOST; i++)
+		add(64, !i, i ? 10 : 90);
+	for (unsigned i = 0; i < (1u << 19) / MOST; i++) {
+		access_chunk(1);
+		spill_access_history_launch(&order, rest, 1, 2);
+	}
+	period = (1u << 20) / MOST / PERIODS;
+	find_by_key(&window, 10);
+	assert_true(choose());
+	for (unsigned i = 0; i < 2; i++)
+		spill_access_history_launch(&order, rest, 1, 2);
+	assert_false(choose());
 }
 
 /* What is free is used first. A copy has to pay there, too. */

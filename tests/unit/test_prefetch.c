@@ -75,6 +75,7 @@ static struct {
 	uint64_t heard;
 	unsigned asked, idle, moved;       /* calls */
 	unsigned dead, swapped;            /* chunks: of the last one; of swaps */
+	unsigned untold;                   /* moves whose time tells nothing about others */
 	struct spill_exchange_choice last; /* as it was asked; its lists are gone */
 } model;
 
@@ -128,6 +129,10 @@ void spill_access_model_idle(void)
 
 void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns)
 {
+	if (!bytes) {
+		model.untold++;
+		return;
+	}
 	assert_true(bytes % CHUNK == 0 && ns && choice->excess_ns == 7000);
 	model.moved++;
 }
@@ -290,7 +295,7 @@ TEST(what_is_needed_comes_in_the_place_of_another_chunk)
 	assert_false(model.last.always);
 	assert_true(spill_chunked_is_held());
 	assert_int_equal(model.idle, 1);
-	assert_int_equal(model.moved, 0); /* its host memory was new */
+	assert_true(model.moved == 0 && model.untold == 1); /* its host memory was new */
 	assert_true(prefetch(AWAY + 2));
 	assert_true(!is_on_host(AWAY + 2) && is_on_host(1));
 	assert_int_equal(model.moved, 1);
@@ -329,6 +334,22 @@ TEST(chunks_that_swap_are_at_home)
 		left_in_place(CHUNKS - 1);
 	assert_true(!is_on_host(0) && is_on_host(AWAY + 2));
 	assert_true(!is_on_host(AWAY + 1) && is_on_host(1));
+}
+
+/* Nothing is said of the price, which nobody compared. */
+TEST(a_look_for_a_swap_asks_for_nothing_else)
+{
+	struct spill_launch_access access = access_to(AWAY + 1);
+	struct spill_access_advice advice = {.busy_ns = 10 * MS, .looks = true};
+	assert_true(prefetch(AWAY + 2));
+	assert_false(model.last.swaps_only || model.last.graph);
+	assert_int_equal(note_count, 1);
+	fake_clock.ns += 10000 * MS;
+	model.pays = false;
+	access.graph = true;
+	assert_false(spill_prefetch(&access, &advice));
+	assert_true(model.last.swaps_only && model.last.graph);
+	assert_int_equal(note_count, 1);
 }
 
 /* One that stays where it is has the home that it had. */

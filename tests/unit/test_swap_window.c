@@ -36,9 +36,11 @@ static bool tells(void)
 	return spill_swap_window_tells(&window, &history, now, in_place);
 }
 
-static void looked(bool found)
+static void looked(bool swapped)
 {
-	spill_swap_window_looked(&window, &history, now, found);
+	spill_swap_window_looked(&window, &history, now);
+	if (swapped)
+		spill_swap_window_swapped(&window, now);
 }
 
 /* A window that tells, from access 2000 on. */
@@ -90,15 +92,62 @@ TEST(it_begins_where_it_was_first_asked_for)
 	assert_int_equal(spill_swap_window_first(&window, &history), 2 * PERIOD);
 }
 
-/* The history forgets. */
-TEST(it_ends_where_the_history_does)
+/* The history keeps 65,536 accesses. A longer window forgets an eighth of itself, of all its sums. */
+TEST(a_long_window_forgets)
 {
+	uint64_t begin_ns;
+
+	history.count = 0;
 	fill();
-	runs(SPILL_ACCESS_USES - 3 * PERIOD, MS, MS);
-	assert_int_equal(spill_swap_window_first(&window, &history), 2 * PERIOD);
-	runs(7, MS, MS);
-	assert_int_equal(spill_swap_window_first(&window, &history), 2 * PERIOD + 7);
+	begin_ns = now - WINDOW_NS;
+	window.moves_ns = 800;
+	history.unforeseen = 80;
+	runs(SPILL_ACCESS_USES - 3 * PERIOD, 80 * MS, 0);
 	assert_true(tells());
+	assert_int_equal(window.first, 2 * PERIOD);
+	runs(8, 0, 0);
+	assert_true(tells());
+	assert_int_equal(window.first, 2 * PERIOD + SPILL_ACCESS_USES / 8 + 1);
+	assert_int_equal(window.begin_ns, begin_ns + (WINDOW_NS + 80 * MS) / 8);
+	assert_int_equal(window.in_place_ns, 5000 * MS + 100 * MS / 8);
+	assert_int_equal(window.moves_ns, 700);
+	assert_int_equal(window.unforeseen, 10);
+	runs(10 * SPILL_ACCESS_USES, 1000000 * MS, 1000000 * MS);
+	assert_true(tells());
+	assert_in_range(history.count - window.first, SPILL_ACCESS_USES / 8 * 7 - 1, SPILL_ACCESS_USES);
+}
+
+/* Each chunk counts as often as all others. */
+TEST(the_sums_are_of_whole_periods)
+{
+	uint64_t first = 2 * PERIOD + 300;
+
+	runs(300, 0, 0);
+	fill();
+	assert_int_equal(spill_swap_window_first(&window, &history), first);
+	runs(PERIOD - 1, MS, MS);
+	assert_int_equal(spill_swap_window_first(&window, &history), first + PERIOD - 1);
+	runs(1, MS, MS);
+	assert_int_equal(spill_swap_window_first(&window, &history), first);
+	history.next = history.count;
+	assert_int_equal(spill_swap_window_first(&window, &history), first);
+}
+
+/* Who asks whether to try asks again in 10 ms, as it may not be possible. */
+TEST(what_is_due_is_told_now_and_then)
+{
+	runs(2 * PERIOD, 0, 0);
+	assert_false(spill_swap_window_is_due(&window, &history, now, in_place));
+	runs(3 * PERIOD, WINDOW_NS, 100 * MS);
+	assert_true(spill_swap_window_is_due(&window, &history, now, in_place));
+	now += 10 * MS - 1;
+	assert_false(spill_swap_window_is_due(&window, &history, now, in_place));
+	assert_true(tells());
+	now++;
+	assert_true(spill_swap_window_is_due(&window, &history, now, in_place));
+	now += 10 * MS;
+	looked(false);
+	assert_false(spill_swap_window_is_due(&window, &history, now, in_place));
 }
 
 /* Where moves cost a sixteenth of what memory in place costs, a new one begins. */
@@ -138,18 +187,18 @@ TEST(a_new_program_begins_a_window)
 	assert_true(tells());
 }
 
-/* After a swap the same window tells a period later. */
+/* After a swap the same window tells a period later, and at another place of it. */
 TEST(one_look_a_period)
 {
 	fill();
 	assert_true(tells());
 	looked(true);
 	assert_false(tells());
-	runs(PERIOD - 1, MS, MS);
+	runs(PERIOD / 8 * 9 - 1, MS, MS);
 	assert_false(tells());
 	runs(1, 0, 0);
 	assert_true(tells());
-	assert_int_equal(spill_swap_window_first(&window, &history), 2 * PERIOD);
+	assert_int_equal(window.first, 2 * PERIOD);
 }
 
 /* While nothing swaps, it is looked for ever more rarely. */
@@ -161,7 +210,7 @@ TEST(a_look_in_vain_makes_the_next_one_wait)
 	for (unsigned i = 0; i < 10; i++) {
 		assert_true(tells());
 		looked(false);
-		runs(PERIOD, pause - 1, 0);
+		runs(2 * PERIOD, pause - 1, 0);
 		assert_false(tells());
 		now++;
 		pause = 2 * pause < 10000 * MS ? 2 * pause : 10000 * MS;
@@ -169,9 +218,9 @@ TEST(a_look_in_vain_makes_the_next_one_wait)
 	assert_int_equal(pause, 10000 * MS);
 	assert_true(tells());
 	looked(true);
-	runs(PERIOD, 0, 0);
+	runs(2 * PERIOD, 0, 0);
 	assert_true(tells());
 	looked(false);
-	runs(PERIOD, 100 * MS, 0);
+	runs(2 * PERIOD, 100 * MS, 0);
 	assert_true(tells());
 }
