@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,4 +68,40 @@ TEST(a_bucket_without_names)
 	file.size = offsetof(__typeof__(table), buckets);
 	assert_false(elf_defines(&file, "a"));
 	close(file.fd);
+}
+
+/* Also if the list in it ends before the file does. */
+TEST(a_dynamic_section_lies_in_the_file)
+{
+	static struct {
+		Elf64_Ehdr top;
+		Elf64_Phdr header;
+		Elf64_Dyn end;
+	} made = {.top = {.e_ident = ELFMAG, .e_type = ET_DYN, .e_phnum = 1},
+	          .header = {.p_type = PT_DYNAMIC, .p_offset = offsetof(__typeof__(made), end)}};
+	static struct elf_file file;
+	int fd = memfd_create("made", MFD_CLOEXEC);
+	static const char outside[] = "its dynamic section is not in the file";
+	Elf64_Ehdr ours;
+	int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && read(own, &ours, sizeof(ours)) == sizeof(ours));
+	close(own);
+	memcpy(made.top.e_ident, ours.e_ident, sizeof(ours.e_ident));
+	made.top.e_machine = ours.e_machine;
+	made.top.e_phoff = offsetof(__typeof__(made), header);
+	made.top.e_phentsize = sizeof(made.header);
+	for (unsigned more = 0; more <= 1; more++) {
+		made.header.p_filesz = sizeof(made.end) + more;
+		assert_int_equal(pwrite(fd, &made, sizeof(made), 0), sizeof(made));
+		elf_read(&file, fd);
+		assert_int_equal(file.kind, ELF_DAMAGED);
+		assert_int_equal(strcmp(file.problem, outside) == 0, more); /* it has no strings */
+	}
+	made.header.p_offset = sizeof(made) + 1;
+	made.header.p_filesz = 0;
+	assert_int_equal(pwrite(fd, &made, sizeof(made), 0), sizeof(made));
+	elf_read(&file, fd);
+	assert_string_equal(file.problem, outside);
+	close(fd);
 }
