@@ -14,12 +14,6 @@ static unsigned place_of(uint32_t key)
 {
 	return spill_hash_key(key, SPILL_CHUNK_STAY_BITS);
 }
-
-static uint64_t longer_pause(uint64_t before_ns, uint64_t first_ns, uint64_t most_ns)
-{
-	return before_ns ? spill_min(2 * before_ns, most_ns) : first_ns;
-}
-
 uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
                               uint64_t cost_ns)
 {
@@ -58,7 +52,7 @@ void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, boo
 	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
 	if (stay->key != key)
 		return;
-	stay->pause_ns = pays ? 0 : longer_pause(stay->pause_ns, PAUSE_NS, PAUSE_MOST_NS);
+	stay->pause_ns = pays ? 0 : spill_longer_wait(stay->pause_ns, PAUSE_NS, PAUSE_MOST_NS);
 	stay->next_try_ns = pays ? 0 : now_ns + stay->pause_ns;
 }
 
@@ -67,7 +61,7 @@ void spill_chunk_stay_swapped(struct spill_chunk_stays *stays, uint32_t key, uin
 	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
 	if (stay->key != key)
 		*stay = (struct spill_chunk_stay){.key = key};
-	stay->swap_pause_ns = longer_pause(stay->swap_pause_ns, SWAP_PAUSE_NS, SWAP_PAUSE_MOST_NS);
+	stay->swap_pause_ns = spill_longer_wait(stay->swap_pause_ns, SWAP_PAUSE_NS, SWAP_PAUSE_MOST_NS);
 	stay->next_swap_ns = now_ns + stay->swap_pause_ns;
 }
 

@@ -11,16 +11,21 @@ static uint64_t with_margin(uint64_t ns)
 	return ns + ns / 2;
 }
 
-static void forget_verdicts(struct spill_exchange_choice *choice)
+static void forget_results(struct spill_exchange_choice *choice)
 {
 	choice->comes = choice->goes = choice->excess_ns = 0;
-	for (unsigned i = 0; i < choice->count; i++)
-		choice->chunks[i].verdict = SPILL_EXCHANGE_STAYS;
+	for (unsigned i = 0; i < choice->count; i++) {
+		struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		chunk->verdict = SPILL_EXCHANGE_STAYS;
+		chunk->excess_ns = chunk->launch = 0;
+		chunk->last = UINT64_MAX;
+	}
 }
 
 /*
  * Sums what a MiB of each chunk cost in place since that access, or would have cost. `last` of a chunk becomes the number of its
- * first access. False: there are too many chunks in all accesses for one look.
+ * first access. False: there are too many chunks in all accesses for one look. pre: forget_results
  */
 static bool sum_costs(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                       uint64_t since, const struct spill_migration_benefit *benefit)
@@ -28,10 +33,6 @@ static bool sum_costs(struct spill_exchange_choice *choice, const struct spill_a
 	struct spill_exchange_chunk *chunk;
 	uint64_t launches = 1, steps = 0;
 
-	for (unsigned i = 0; i < choice->count; i++) {
-		choice->chunks[i].excess_ns = choice->chunks[i].launch = 0;
-		choice->chunks[i].last = UINT64_MAX;
-	}
 	for (uint64_t number = since; number < history->count && steps <= MOST_STEPS; number++) {
 		const struct spill_access *use = spill_access_at(history, number);
 		struct spill_access_range range = {use->first, use->units};
@@ -61,8 +62,10 @@ static bool is_whole(const struct spill_exchange_choice *choice, uint64_t since,
 	for (unsigned i = 0; i < choice->count; i++) {
 		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
 
-		all += chunk->last == UINT64_MAX ? 0 : chunk->bytes;
-		late += chunk->last == UINT64_MAX || chunk->last < middle ? 0 : chunk->bytes;
+		if (chunk->last == UINT64_MAX)
+			continue;
+		all += chunk->bytes;
+		late += chunk->last < middle ? 0 : chunk->bytes;
 	}
 	return LATE_SHARE * late <= all;
 }
@@ -131,7 +134,7 @@ bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spi
 	uint64_t room = choice->room, price_ns = spill_benefit_copy_cost(benefit);
 	struct spill_exchange_chunk *next;
 
-	forget_verdicts(choice);
+	forget_results(choice);
 	if (!sum_costs(choice, history, since, benefit) || !is_whole(choice, since, history->count))
 		return false;
 	while ((next = next_candidate(choice, true)) &&

@@ -185,7 +185,7 @@ static void fail(struct spill_placement_trial *trial, uint64_t ns)
 /* The device was busy. Returns the time of the next attempt. */
 static uint64_t after_busy(struct spill_placement_trial *trial, uint64_t now_ns)
 {
-	trial->busy_ns = trial->busy_ns ? spill_min(2 * trial->busy_ns, BUSY_MOST_NS) : BUSY_NS;
+	trial->busy_ns = spill_longer_wait(trial->busy_ns, BUSY_NS, BUSY_MOST_NS);
 	return now_ns + trial->busy_ns;
 }
 

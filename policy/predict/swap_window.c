@@ -49,6 +49,22 @@ static void age_window(struct spill_swap_window *window, const struct spill_acce
 	window->moves_ns -= window->moves_ns / AGED_SHARE;
 }
 
+static bool is_long_enough(const struct spill_swap_window *window, uint64_t count, uint64_t period,
+                           uint64_t now_ns)
+{
+	return count - window->first >= PERIODS * period && now_ns - window->begin_ns >= LEAST_NS;
+}
+
+/* True: the program does what it did, and little was moved. */
+static bool is_steady(const struct spill_swap_window *window, const struct spill_access_history *history,
+                      uint64_t in_place_ns)
+{
+	uint64_t unforeseen = history->unforeseen - window->unforeseen;
+
+	return UNFORESEEN_SHARE * unforeseen <= history->count - window->first &&
+	       MOVES_SHARE * window->moves_ns < in_place_ns - window->in_place_ns;
+}
+
 bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,
                              uint64_t now_ns, uint64_t in_place_ns)
 {
@@ -59,10 +75,9 @@ bool spill_swap_window_tells(struct spill_swap_window *window, const struct spil
 	while (count - window->first > SPILL_ACCESS_USES)
 		age_window(window, history, now_ns, in_place_ns);
 	if (!period || now_ns < window->next_ns || 8 * (count - window->looked_at) < LOOK_EIGHTHS * period ||
-	    count - window->first < PERIODS * period || now_ns - window->begin_ns < LEAST_NS)
+	    !is_long_enough(window, count, period, now_ns))
 		return false;
-	if (UNFORESEEN_SHARE * (history->unforeseen - window->unforeseen) <= count - window->first &&
-	    MOVES_SHARE * window->moves_ns < in_place_ns - window->in_place_ns)
+	if (is_steady(window, history, in_place_ns))
 		return true;
 	begin(window, history, now_ns, in_place_ns);
 	return false;
@@ -89,7 +104,7 @@ uint64_t spill_swap_window_first(const struct spill_swap_window *window,
 void spill_swap_window_looked(struct spill_swap_window *window, const struct spill_access_history *history,
                               uint64_t now_ns)
 {
-	window->pause_ns = spill_min(spill_max(2 * window->pause_ns, PAUSE_NS), PAUSE_MOST_NS);
+	window->pause_ns = spill_longer_wait(window->pause_ns, PAUSE_NS, PAUSE_MOST_NS);
 	window->next_ns = now_ns + window->pause_ns;
 	window->looked_at = history->count;
 }

@@ -38,10 +38,10 @@ bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spi
 uint64_t spill_swap_window_first(const struct spill_swap_window *window,
                                  const struct spill_access_history *history);
 
-/* A look takes place. The next one waits, each time twice as long, */
+/* A look takes place. The next one waits, each time twice as long. */
 void spill_swap_window_looked(struct spill_swap_window *window, const struct spill_access_history *history,
                               uint64_t now_ns);
-/* unless something has swapped by it. */
+/* Something has swapped by that look: the next one does not wait. */
 void spill_swap_window_swapped(struct spill_swap_window *window, uint64_t now_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* Minimum, maximum, sums, differences and multiples that stop at the ends, and classes of sizes. */
+/* Minimum, maximum, sums, differences and multiples that stop at the ends, waits that double, and classes of sizes. */
 #ifndef SPILL_MINMAX_H
 #define SPILL_MINMAX_H
 
@@ -30,6 +30,12 @@ static inline uint64_t spill_plus(uint64_t one, uint64_t other)
 static inline uint64_t spill_round_up(uint64_t bytes, uint64_t unit)
 {
 	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+}
+
+/* The wait after one in vain: twice as long, at most `most`. before == 0: there was none, so it is `first`. */
+static inline uint64_t spill_longer_wait(uint64_t before, uint64_t first, uint64_t most)
+{
+	return before ? spill_min(2 * before, most) : first;
 }
 
 /* Sizes from a power of two up to the next are a class, 1 to 64. The class of 0 is 0. */

@@ -28,8 +28,8 @@ struct spill_access_advice {
 struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access);
 
 /*
- * Chooses the chunks of an exchange, or of a swap (choice->swaps); true if a chunk comes. If an exchange does not pay, the site's next
- * attempt is later. Stores the cost of a move, ns a MiB. pre: `site` is from an advice
+ * Chooses the chunks of an exchange, or of a swap (choice->swaps); true if a chunk comes. If an exchange does
+ * not pay, the site's next attempt is later. Stores the cost of a move, ns a MiB. pre: `site` is from an advice
  */
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns);
 
