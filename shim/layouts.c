@@ -14,8 +14,7 @@
 /* Limit per process: a replaced layout is never freed, because a thread may be reading it. */
 #define MOST_LAYOUTS 65536
 /* Most parameter bytes of a launch (CUDA Programming Guide, "Function Parameters"). */
-#define MOST_WORDS (32764 / 8)
-#define MOST_PARAMETERS 512
+#define MOST_BYTES 32764
 
 typedef CUresult info_fn(const void *function, size_t index, size_t *offset, size_t *size);
 
@@ -36,37 +35,45 @@ static info_fn *param_info_of(bool of_kernel)
 }
 
 /* Returns the driver's error. Behind the last parameter the driver answers INVALID_VALUE. */
-static CUresult read_parts(info_fn *function_info, const void *function, struct spill_layout_part *parts,
-                           uint32_t *count)
+static CUresult read_sizes(info_fn *function_info, const void *function, uint16_t *sizes, uint32_t *count)
 {
 	size_t offset, size;
-	*count = 0;
-	for (size_t i = 0; i < MOST_PARAMETERS; i++) {
-		CUresult result = function_info(function, i, &offset, &size);
+	for (*count = 0; *count < SPILL_LAYOUT_PARAMETERS; sizes[(*count)++] = (uint16_t)size) {
+		CUresult result = function_info(function, *count, &offset, &size);
 		if (result == CUDA_ERROR_INVALID_VALUE)
 			return CUDA_SUCCESS;
 		if (result)
 			return result;
-		if (size / 8 > MOST_WORDS)
+		if (size > MOST_BYTES)
 			return CUDA_ERROR_UNKNOWN;
-		if (size >= 8)
-			parts[(*count)++] =
-			    (struct spill_layout_part){.index = (uint16_t)i, .words = (uint16_t)(size / 8)};
 	}
 	return CUDA_ERROR_UNKNOWN;
 }
 
 /* The driver refuses a handle of the other kind with INVALID_HANDLE (measured, H200, CUDA 13.0). */
-static CUresult read_parts_of_either_kind(const void *function, struct spill_layout_part *parts,
-                                          uint32_t *count)
+bool spill_layout_sizes(const void *function, uint16_t sizes[SPILL_LAYOUT_PARAMETERS], uint32_t *count)
 {
 	CUresult result = CUDA_ERROR_INVALID_HANDLE;
 	info_fn *of_kernel = param_info_of(true), *of_function = param_info_of(false);
 	if (of_kernel)
-		result = read_parts(of_kernel, function, parts, count);
+		result = read_sizes(of_kernel, function, sizes, count);
 	if (result == CUDA_ERROR_INVALID_HANDLE && of_function)
-		result = read_parts(of_function, function, parts, count);
-	return result;
+		result = read_sizes(of_function, function, sizes, count);
+	return !result;
+}
+
+static bool read_parts(const void *function, struct spill_layout_part *parts, uint32_t *count)
+{
+	uint16_t sizes[SPILL_LAYOUT_PARAMETERS];
+	uint32_t parameters;
+	if (!spill_layout_sizes(function, sizes, &parameters))
+		return false;
+	*count = 0;
+	for (uint32_t i = 0; i < parameters; i++)
+		if (sizes[i] >= 8)
+			parts[(*count)++] =
+			    (struct spill_layout_part){.index = (uint16_t)i, .words = sizes[i] / 8};
+	return true;
 }
 
 static size_t start_slot(const void *function)
@@ -118,10 +125,9 @@ static const struct spill_layout *store_layout(const void *function, const struc
 static const struct spill_layout *refresh_layout(const void *function, struct spill_layout *outdated,
                                                  uint64_t now)
 {
-	struct spill_layout_part parts[MOST_PARAMETERS];
+	struct spill_layout_part parts[SPILL_LAYOUT_PARAMETERS];
 	uint32_t count;
-	CUresult result = read_parts_of_either_kind(function, parts, &count);
-	if (result)
+	if (!read_parts(function, parts, &count))
 		return NULL;
 	if (!outdated || outdated->count != count ||
 	    memcmp(outdated->parts, parts, count * sizeof(*parts)) != 0)

@@ -8,6 +8,7 @@
 #ifndef SPILL_LAYOUTS_H
 #define SPILL_LAYOUTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "hooks.h"
@@ -33,6 +34,13 @@ struct spill_layout {
  * errno.
  */
 const struct spill_layout *spill_layout_of(const void *function);
+
+/*
+ * Stores the bytes of each parameter of a CUfunction or CUkernel. Asks the driver each time. False: it
+ * cannot tell, or returns an error. pre: this thread's calls are our own (spill_ours_begin)
+ */
+#define SPILL_LAYOUT_PARAMETERS 512
+bool spill_layout_sizes(const void *function, uint16_t sizes[SPILL_LAYOUT_PARAMETERS], uint32_t *count);
 
 /* Forgets all layouts. Call it before the driver ends functions. */
 void spill_layouts_forget(void);
