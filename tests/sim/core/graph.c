@@ -435,6 +435,7 @@ enum sim_status sim_node_kernel(struct sim_node *node, struct sim_kernel_node *o
 	if (!object_is(node, OBJECT_NODE) || node->type != SIM_NODE_KERNEL)
 		return SIM_INVALID;
 	*out = *launch_about(node->work->data);
+	out->context = node->work->context;
 	return SIM_OK;
 }
 

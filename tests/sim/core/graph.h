@@ -76,6 +76,7 @@ struct sim_kernel_node {
 	struct sim_kernel *kernel;
 	struct sim_shape shape;
 	void **parameters; /* pointers to the values */
+	struct sim_context *context;
 };
 enum sim_status sim_node_kernel(struct sim_node *node, struct sim_kernel_node *out);
 /* Of a copy node: addresses of the first bytes, as they were given. A set node has only `to`. */
@@ -112,6 +113,9 @@ enum sim_status sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream
 enum sim_status sim_exec_update(struct sim_exec *exec, struct sim_graph *graph, bool *fits);
 enum sim_status sim_exec_replace(struct sim_exec *exec, const struct sim_node *node, struct sim_graph *graph,
                                  bool *fits);
+
+/* Whether launches from now on run a node's work. SIM_INVALID: it is no kernel, copy or set of the graph. */
+enum sim_status sim_exec_enable(struct sim_exec *exec, const struct sim_node *node, bool enabled);
 
 /* Device bytes that graphs hold, in use or kept for the next launch. */
 struct sim_graph_memory {

@@ -9,6 +9,7 @@ struct step {
 	struct sim_event *event;
 	struct graph_allocation *frees; /* allocation of another graph, kept by a reference */
 	const struct sim_node *node;    /* of the original graph, which may have ended */
+	bool disabled;
 };
 
 struct sim_exec {
@@ -240,6 +241,23 @@ enum sim_status sim_exec_replace(struct sim_exec *exec, const struct sim_node *n
 	return status;
 }
 
+enum sim_status sim_exec_enable(struct sim_exec *exec, const struct sim_node *node, bool enabled)
+{
+	enum sim_status status = SIM_INVALID;
+
+	pthread_mutex_lock(&sim_graph_lock);
+	for (size_t i = 0; object_is(exec, OBJECT_EXEC) && i < exec->count; i++) {
+		enum sim_node_type type = exec->step[i].type;
+		if (exec->step[i].node != node ||
+		    (type != SIM_NODE_KERNEL && type != SIM_NODE_COPY && type != SIM_NODE_SET))
+			continue;
+		exec->step[i].disabled = !enabled;
+		status = SIM_OK;
+	}
+	pthread_mutex_unlock(&sim_graph_lock);
+	return status;
+}
+
 /* -- launches ---------------------------------------------------------------------------------- */
 
 static void run_step(void *data)
@@ -273,7 +291,7 @@ static enum sim_status submit_step(const struct step *step, struct sim_stream *s
 		return sim_event_record(step->event, stream);
 	if (step->type == SIM_NODE_WAIT)
 		return sim_stream_wait(stream, step->event);
-	if (!step->work)
+	if (!step->work || step->disabled)
 		return SIM_OK;
 	struct work **data = malloc(sizeof(struct work *));
 	if (!data)

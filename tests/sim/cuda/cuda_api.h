@@ -23,6 +23,10 @@ typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCigParam_st CUctxCigParam;
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
+typedef int CUkernelNodeAttrID;
+typedef union CUlaunchAttributeValue_union {
+	char pad[64];
+} CUkernelNodeAttrValue;
 typedef void (*CUhostFn)(void *userData);
 typedef size_t (*CUoccupancyB2DSize)(int blockSize);
 

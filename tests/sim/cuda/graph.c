@@ -451,6 +451,7 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v2 *nodeParams)
 {
 	CUDA_KERNEL_NODE_PARAMS_v1 first;
+	struct sim_kernel_node found;
 
 	ENTER(cuGraphKernelNodeGetParams_v2, INIT);
 	CUresult result = nodeParams ? kernel_of(hNode, &first) : CUDA_ERROR_INVALID_VALUE;
@@ -458,6 +459,21 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAM
 		return result;
 	*nodeParams = (CUDA_KERNEL_NODE_PARAMS_v2){0};
 	memcpy(nodeParams, &first, sizeof(first));
+	sim_node_kernel((struct sim_node *)hNode, &found);
+	nodeParams->ctx = (CUcontext)found.context;
+	return CUDA_SUCCESS;
+}
+
+/* No attribute has an effect here, so each is at its default. */
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                       CUkernelNodeAttrValue *value_out)
+{
+	struct sim_kernel_node found;
+
+	ENTER(cuGraphKernelNodeGetAttribute, INIT);
+	if (attr <= 0 || !value_out || sim_node_kernel((struct sim_node *)hNode, &found))
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(value_out, 0, sizeof(*value_out));
 	return CUDA_SUCCESS;
 }
 

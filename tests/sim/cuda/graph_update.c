@@ -165,6 +165,13 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 	return replace_by(hGraphExec, hNode, SIM_NODE_SET, &set, sizeof(set));
 }
 
+CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
+{
+	ENTER(cuGraphNodeSetEnabled, INIT);
+	return driver_result(
+	    sim_exec_enable((struct sim_exec *)hGraphExec, (const struct sim_node *)hNode, isEnabled));
+}
+
 CUresult cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                       const CUDA_HOST_NODE_PARAMS_v1 *nodeParams)
 {
