@@ -9,6 +9,8 @@
 #include "capture.h"
 #include "chunk_map.h"
 #include "graph_access.h"
+#include "graph_ask.h"
+#include "graph_copies.h"
 #include "minmax.h"
 #include "vendor_pool.h"
 #include "params.h"
@@ -16,8 +18,6 @@
 #include "real.h"
 #include "process.h"
 
-/* Child graphs nested deeper than this are not read. */
-#define DEEPEST 16
 #define SLOTS (2 * SPILL_GRAPH_RANGES)
 
 struct reading {
@@ -25,37 +25,6 @@ struct reading {
 	struct spill_graph_access uses; /* `uses.ranges` points to `ranges` */
 	struct spill_graph_range ranges[SPILL_GRAPH_RANGES];
 };
-
-/* -- the driver ------------------------------------------------------------------------------- */
-
-/*
- * Calls that read a graph and change nothing (CUDA Driver API, "Graph Management"). CUDA does not
- * synchronise graphs. The program is inside its own call on this graph, so no other thread may use
- * it.
- */
-#define QUESTIONS(X) \
-	X(cuGraphGetNodes, (CUgraph graph, CUgraphNode * nodes, size_t * count), (graph, nodes, count)) \
-	X(cuGraphNodeGetType, (CUgraphNode node, int *type), (node, type)) \
-	X(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 * params), \
-	  (node, params)) \
-	X(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D * params), (node, params)) \
-	X(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v1 * params), \
-	  (node, params)) \
-	X(cuGraphMemAllocNodeGetParams, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS * params), \
-	  (node, params)) \
-	X(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph * graph), (node, graph))
-
-/* False: the driver returns an error, or has no such function. */
-#define X(symbol, params, args) \
-	static bool ask_##symbol params \
-	{ \
-		typedef CUresult function params; \
-		static _Atomic(void *) known; \
-		function *real = (function *)spill_real_once(&known, SPILL_CUDA_DRIVER, #symbol); \
-		return real && !real args; \
-	}
-QUESTIONS(X)
-#undef X
 
 /* -- ranges ----------------------------------------------------------------------------------- */
 
@@ -143,39 +112,27 @@ static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
 		CUgraph child;
 	} params;
 	int type;
-	if (!ask_cuGraphNodeGetType(node, &type))
+	if (!spill_ask_cuGraphNodeGetType(node, &type))
 		return;
 	mix_into_site(reading, (uint64_t)type);
-	if (type == CU_GRAPH_NODE_TYPE_KERNEL && ask_cuGraphKernelNodeGetParams_v2(node, &params.kernel))
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL &&
+	    spill_ask_cuGraphKernelNodeGetParams_v2(node, &params.kernel))
 		read_kernel_v2(reading, &params.kernel);
-	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY && ask_cuGraphMemcpyNodeGetParams(node, &params.copy))
+	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+	         spill_ask_cuGraphMemcpyNodeGetParams(node, &params.copy))
 		read_copy(reading, &params.copy);
-	else if (type == CU_GRAPH_NODE_TYPE_MEMSET && ask_cuGraphMemsetNodeGetParams(node, &params.set))
+	else if (type == CU_GRAPH_NODE_TYPE_MEMSET && spill_ask_cuGraphMemsetNodeGetParams(node, &params.set))
 		read_set(reading, &params.set);
-	else if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_cuGraphChildGraphNodeGetGraph(node, &params.child))
+	else if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
+	         spill_ask_cuGraphChildGraphNodeGetGraph(node, &params.child))
 		read_graph(reading, params.child, depth + 1);
-}
-
-/* The caller frees the nodes. False: they cannot be read. */
-static bool copy_nodes_of(CUgraph graph, unsigned depth, CUgraphNode **nodes, size_t *count)
-{
-	*nodes = NULL;
-	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, count))
-		return false;
-	if (!*count)
-		return true;
-	*nodes = calloc(*count, sizeof(CUgraphNode));
-	if (*nodes && ask_cuGraphGetNodes(graph, *nodes, count))
-		return true;
-	free(*nodes);
-	return false;
 }
 
 static void read_graph(struct reading *reading, CUgraph graph, unsigned depth)
 {
 	CUgraphNode *nodes;
 	size_t count;
-	if (!copy_nodes_of(graph, depth, &nodes, &count))
+	if (depth > SPILL_GRAPH_DEEPEST || !spill_graph_list(graph, &nodes, &count))
 		return;
 	for (size_t i = 0; i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
 		read_node(reading, nodes[i], depth);
@@ -229,7 +186,7 @@ static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
 {
 	CUgraphNode *nodes;
 	size_t count;
-	if (!copy_nodes_of(graph, depth, &nodes, &count)) {
+	if (depth > SPILL_GRAPH_DEEPEST || !spill_graph_list(graph, &nodes, &count)) {
 		spans->incomplete = true;
 		return;
 	}
@@ -237,13 +194,13 @@ static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
 		CUDA_MEM_ALLOC_NODE_PARAMS memory;
 		CUgraph child;
 		int type;
-		if (!ask_cuGraphNodeGetType(nodes[i], &type))
+		if (!spill_ask_cuGraphNodeGetType(nodes[i], &type))
 			spans->incomplete = true;
 		else if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
-		         ask_cuGraphMemAllocNodeGetParams(nodes[i], &memory))
+		         spill_ask_cuGraphMemAllocNodeGetParams(nodes[i], &memory))
 			add_span(spans, memory.dptr, memory.bytesize);
 		else if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
-		         ask_cuGraphChildGraphNodeGetGraph(nodes[i], &child))
+		         spill_ask_cuGraphChildGraphNodeGetGraph(nodes[i], &child))
 			read_spans(spans, child, depth + 1);
 		else
 			spans->incomplete |=
@@ -323,6 +280,7 @@ static void record_graph(struct reading *reading, CUgraphExec exec, const struct
                          bool follows)
 {
 	uint64_t site = 0;
+	void *nodes = spill_graph_copies_take(exec);
 	reading->uses.once = true;
 	/* A change does not affect nodes that allocate. */
 	if (!change->made)
@@ -338,6 +296,7 @@ static void record_graph(struct reading *reading, CUgraphExec exec, const struct
 		read_change(reading, change);
 	/* Sites 0 and 1 are reserved. */
 	reading->uses.site = site ? site : reading->uses.site | 2;
+	reading->uses.nodes = spill_graph_copies_of(nodes, change, reading->uses.site);
 	spill_graph_access_keep(exec, &reading->uses);
 }
 
@@ -346,14 +305,18 @@ void spill_graph_changed(const struct spill_graph_change *change)
 	CUgraphExec exec = change->made ? *change->made : change->exec;
 	bool follows = spill_chunked_any() && (spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF ||
 	                                       spill_access_recording_on());
-	if (!follows && !(change->made && spill_vendor_pool_has_graphs()))
+	if (change->alone)
+		spill_graph_copies_forbid();
+	if (!follows && !(change->made && spill_vendor_pool_has_graphs())) {
+		spill_graph_copies_missed(exec, change->made);
 		return;
+	}
 	int error = errno, cancel = spill_ours_begin();
 	struct reading *reading = spill_capture_any() ? NULL : calloc(1, sizeof(*reading));
 	if (reading)
 		record_graph(reading, exec, change, follows);
 	else
-		spill_graph_access_forget(exec);
+		spill_graph_copies_lost(exec);
 	free(reading);
 	spill_ours_end(cancel);
 	errno = error;

@@ -20,7 +20,9 @@ struct spill_graph_change {
 	const CUgraphExec *made; /* made by this call; NULL: the call changes `exec` */
 	CUgraphExec exec;
 	CUgraph graph;
-	bool child; /* `graph` belongs to a child graph node */
+	bool child;     /* `graph` belongs to a child graph node */
+	bool alone;     /* graphs can be launched as a whole only from now on (graph_copies.h) */
+	CUgraphNode at; /* the node that changes, of the graph that `exec` was made from; NULL: all may */
 	const CUDA_KERNEL_NODE_PARAMS_v1 *kernel;
 	const CUDA_KERNEL_NODE_PARAMS_v2 *kernel_v2;
 	const CUDA_MEMCPY3D *copy;

@@ -13,6 +13,7 @@
 #include "abi/nvml.h"
 #include "descriptors.h"
 #include "graph_hints.h"
+#include "graph_copies.h"
 #include "graph_access.h"
 #include "hooks.h"
 #include "layouts.h"
@@ -116,8 +117,10 @@ static void *begin_request(struct spill_request *request)
 			return (ret)SPILL_NOT_INITIALIZED_IN(SPILL_##domain_); \
 		if (spill_layouts_end_with(SPILL_OP_##op_)) \
 			spill_layouts_forget(); \
-		if (SPILL_OP_##op_ == SPILL_OP_GRAPH_END) \
+		if (SPILL_OP_##op_ == SPILL_OP_GRAPH_END) { \
+			spill_graph_copies_end((CUgraphExec)request.handle); \
 			spill_graph_access_forget((const void *)request.handle); \
+		} \
 		while (spill_request_next(&request)) \
 			request.result = (int)real args; \
 		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0) \

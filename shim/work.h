@@ -13,6 +13,7 @@
 
 #include "launch_access.h"
 #include "gate.h"
+#include "graph_launch.h"
 #include "hints.h"
 #include "hooks.h"
 #include "real.h"
@@ -65,11 +66,17 @@ bool spill_work_room(enum spill_hook hook, int result, const void *graph, const 
 	         spill_work_room(SPILL_HOOK_##symbol, (int)result, graph, __builtin_return_address(0), \
 	                         attempt++))
 
-/* True if hints are wanted and this is the program's own outermost call. */
+/* True if this is the program's own outermost call. */
+static inline bool spill_work_is_outermost(const struct spill_gate_thread *self)
+{
+	return self && !atomic_load_explicit(&self->inside, memory_order_relaxed) && !spill_thread.depth;
+}
+
+/* The same, and hints are wanted. */
 static inline bool spill_work_followed(const struct spill_gate_thread *self)
 {
 	return __builtin_expect(atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed), 0) &&
-	       self && !atomic_load_explicit(&self->inside, memory_order_relaxed) && !spill_thread.depth;
+	       spill_work_is_outermost(self);
 }
 
 /* A stub writes no array: its hint is only read. A guard of its stack would cost each call five instructions. */
@@ -107,6 +114,11 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 /* The last arguments are the hint's initialisers. */
 #define SPILL_HINTED_STUB(linkage, function, way, ret, symbol, params, args, ...) \
 	SPILL_WORK_STUB_WITH( \
+	    if (((const struct spill_hint){__VA_ARGS__}.graph) && spill_graph_launch_looks() && \
+	        spill_work_is_outermost(self) && \
+	        spill_graph_launch(&(const struct spill_hint){__VA_ARGS__}, spill_work_followed(self), \
+	                           (CUresult *)&result)) \
+		    return result; \
 	    if (spill_work_followed(self)) { \
 		    void *stopwatch = spill_hint(&(const struct spill_hint){__VA_ARGS__}); \
 		    SPILL_WORK_CALL(symbol, args, ((const struct spill_hint){__VA_ARGS__}.graph)); \

@@ -27,6 +27,7 @@ enum spill_lock_rank {
 	SPILL_RANK_ACCESS_MODEL,   /* access_model.c: the order of use and its costs. */
 	SPILL_RANK_RECORDING,      /* access_recording.c: the file of movable.record. */
 	SPILL_RANK_GRAPH_ACCESS,   /* graph_access.c: memory that executable graphs use. */
+	SPILL_RANK_GRAPH_MODES,    /* graph_modes.c: how graphs are launched. It is only tried. */
 	SPILL_RANK_METRICS,        /* metrics.c: the file of log.metrics. */
 	SPILL_RANK_CONTEXTS,       /* contexts.c: living contexts. */
 	SPILL_RANK_CONTEXT_END,    /* context_end.c: the latest ends of contexts. */

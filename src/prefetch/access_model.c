@@ -9,6 +9,7 @@
 #include "chunk_stay.h"
 #include "in_place_cost.h"
 #include "chunked.h"
+#include "graph_modes.h"
 #include "minmax.h"
 #include "param_extent.h"
 #include "placement_swap.h"
@@ -137,6 +138,9 @@ static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
 static void add_measurement(const struct spill_stopwatch_access *access, uint64_t ns, uint64_t behind_ns)
 {
 	atomic_fetch_add(&measurements, 1);
+	spill_graph_modes_measured(access, ns);
+	if (access->by_nodes) /* its launches are measured, too */
+		return;
 	spill_access_recording_time(access->number, access->on_host, ns);
 	spill_trial_measured(access, ns);
 	if (brings_always() || pthread_mutex_trylock(&lock))
@@ -249,6 +253,7 @@ static __attribute__((noinline)) void fill_advice(struct spill_access_advice *ad
 	advice->looks = !worth && is_look_due(access, now);
 	advice->bring = worth || advice->looks;
 	advice->busy_ns = busy_time(now);
+	advice->copy_ns = spill_benefit_copy_cost(&model->benefit);
 	if (!worth)
 		spill_benefit_doubt_copies(&model->benefit, now);
 	bool known = false;

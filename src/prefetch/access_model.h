@@ -21,6 +21,7 @@ struct spill_access_advice {
 	uint64_t excess_ns;                  /* if bring: what a MiB of it costs on the host */
 	struct spill_benefit_waiting waited; /* for the stopwatch (in_place_cost.h) */
 	uint64_t busy_ns;                    /* estimated time until the device is idle. */
+	uint64_t copy_ns;                    /* with memory on the host: what an exchange of a MiB costs. */
 	uint64_t work_ns;                    /* estimated work of all launches so far, for the stopwatch. */
 };
 

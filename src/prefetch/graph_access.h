@@ -26,11 +26,12 @@ struct spill_graph_access {
 	uint64_t memory; /* most device bytes of the graph's own memory; 0: none, or not known */
 	uint32_t count;
 	const struct spill_graph_range *ranges;
+	void *nodes; /* the caller's: copies of its nodes, of malloc (shim/nodes.h); NULL: none */
 };
 
 /*
- * Replaces the accesses of a graph. The table keeps a copy. If there is no access or no room, it
- * forgets the graph.
+ * Replaces the accesses of a graph. The table keeps a copy, and owns access->nodes from now on. If there is
+ * nothing to keep, or no room, it forgets the graph.
  */
 void spill_graph_access_keep(const void *exec, const struct spill_graph_access *access);
 void spill_graph_access_forget(const void *exec);
@@ -48,6 +49,15 @@ uint64_t spill_graph_access_memory(const void *exec);
  */
 typedef void spill_graph_access_fn(void *closure, const struct spill_graph_access *access);
 bool spill_graph_access_look(const void *exec, spill_graph_access_fn *visit, void *closure);
+
+/*
+ * Takes the graph's copied nodes out of the table; the caller owns them. Stores its site. NULL: there are none.
+ * While they are out, spill_graph_access_keep and _forget do not see them.
+ */
+void *spill_graph_access_take_nodes(const void *exec, uint64_t *site);
+
+/* Puts them back. False: the graph is not known any more, or has others. Then the caller still owns them. */
+bool spill_graph_access_give_nodes(const void *exec, void *nodes);
 
 /* A context has ended, and graphs with it. It is not known which. */
 void spill_graph_access_forget_all(void);

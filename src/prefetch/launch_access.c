@@ -8,6 +8,7 @@
 #include "overlap.h"
 #include "exchange.h"
 #include "graph_access.h"
+#include "graph_modes.h"
 #include "chunk_map.h"
 #include "clock.h"
 #include "in_place.h"
@@ -29,26 +30,33 @@ void spill_launch_access_use(const struct spill_launch_calls *other)
 	stand_in = other;
 }
 
+/* On the device and context of this thread. */
+static void *start_in(void *stream, bool per_thread, const struct spill_stopwatch_access *timed)
+{
+	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
+	void *context;
+	int device;
+	return backend && backend->devices->current(&device, &context)
+	           ? spill_stopwatch_start(backend, device, context, stream, per_thread, timed)
+	           : NULL;
+}
+
 static void *start_stopwatch(const struct spill_launch_access *access,
                              const struct spill_access_advice *advice, uint64_t placement, uint64_t number)
 {
-	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
 	struct spill_stopwatch_access timed = {
 	    .site = advice->site,
 	    .on_host = access->host_bytes,
 	    .work_ns = advice->work_ns,
 	    .waited = advice->waited,
 	    .placement = placement,
+	    .graph = access->graph ? access->site : 0,
 	    .number = number,
 	};
-	void *context;
-	int device;
-	if (!backend || !backend->devices->current(&device, &context))
-		return NULL;
 	/* A trial may have moved them since. */
 	timed.count = placement ? 0 : (uint8_t)spill_launch_access_host_keys(access);
 	memcpy(timed.keys, access->host_keys, timed.count * sizeof(timed.keys[0]));
-	return spill_stopwatch_start(backend, device, context, access->stream, access->per_thread, &timed);
+	return start_in(access->stream, access->per_thread, &timed);
 }
 
 /* A recording has times of as many launches as there are stopwatches, first of those in place. */
@@ -160,12 +168,25 @@ void *spill_before_launch(const struct spill_launch_access *access)
 		spill_prefetch_left_in_place(access, &advice);
 	count_in_place(access, &advice, came);
 	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
+	bool compared =
+	    !came && advice.learned && is_tried(access) && spill_graph_modes_whole(access, advice.copy_ns);
 	uint64_t number = spill_access_recording_launch(access, advice.site);
-	bool timed = (advice.timed || recording_wants_time(access)) && !came && is_as_hinted(access);
+	bool timed =
+	    (advice.timed || compared || recording_wants_time(access)) && !came && is_as_hinted(access);
 	if (timed || placement)
 		stopwatch = start_stopwatch(access, &advice, placement, number);
 	if (overlaps)
 		spill_overlap_ahead(access, &advice);
+	spill_ours_end(cancel);
+	errno = error;
+	return stopwatch;
+}
+
+void *spill_before_nodes(uint64_t site, void *stream, bool per_thread)
+{
+	int error = errno, cancel = spill_ours_begin();
+	void *stopwatch = start_in(stream, per_thread,
+	                           &(const struct spill_stopwatch_access){.graph = site, .by_nodes = true});
 	spill_ours_end(cancel);
 	errno = error;
 	return stopwatch;
@@ -221,6 +242,7 @@ void spill_launch_access_reset(void)
 	spill_overlap_reset();
 	spill_audit_reset();
 	spill_trial_reset();
+	spill_graph_modes_reset();
 	spill_access_model_reset();
 	spill_in_place_reset();
 	spill_access_recording_reset();

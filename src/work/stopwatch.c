@@ -219,7 +219,8 @@ static bool read_time(const struct stopwatch *watch, uint64_t *ns)
 {
 	if (watch->backend->timers->between(watch->device, watch->context, watch->begin, watch->end, ns))
 		return false;
-	return watch->behind || *ns / HOST_SHARE >= watch->submit_ns;
+	/* Moves between the launches of a graph's nodes are part of its time, and the host waits for them. */
+	return watch->behind || watch->access.by_nodes || *ns / HOST_SHARE >= watch->submit_ns;
 }
 
 /*

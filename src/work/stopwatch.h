@@ -24,6 +24,8 @@ struct spill_stopwatch_access {
 	uint64_t work_ns;                    /* the caller's: estimated work up to this launch */
 	struct spill_benefit_waiting waited; /* the caller's: launches without a known time */
 	uint64_t placement;                  /* the caller's: where its memory was (trial.h) */
+	uint64_t graph;                      /* the caller's: its site if it is a graph's (graph_modes.h) */
+	bool by_nodes;                       /* with graph: the launches of all its nodes */
 };
 
 /*

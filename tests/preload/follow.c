@@ -20,6 +20,8 @@
  *	                    while it goes on
  *	nodes:N:M           makes a graph of a kernel for each of the buffers from N to before M, one behind the other
  *	barely:N            from now on kernels of graphs only read the first 4 KiB of that buffer
+ *	again:TIMES         from now on graphs read each buffer so often before its kernel, by another kernel
+ *	enable:I:YES        the Ith of those nodes runs from now on; with 0 it does not
  *	child:N:M           the same within a graph within a graph
  *	within:N:M          the same as nodes, while another stream captures
  *	copies:N:M          makes a graph that copies buffer N to buffer M, to be launched once
@@ -63,6 +65,7 @@ static CUevent timed;     /* the last `time` */
 static CUgraphExec exec;
 static CUgraphNode nodes[BUFFERS]; /* kernel nodes of the graph that `nodes` made last */
 static unsigned runs[BUFFERS];     /* how often each buffer is used by a launch of the graph */
+static uint64_t again;             /* how often graphs read each buffer before its kernel */
 static bool wrong;
 
 static CUresult launch(CUfunction function, CUstream stream, void **parameters, void **extra)
@@ -263,15 +266,39 @@ static CUresult kernel_node(CUgraph graph, const CUgraphNode *after, unsigned n,
 	               : cuGraphAddKernelNode_v2(node, graph, after, after ? 1 : 0, &kernel);
 }
 
+static CUresult reading_node(CUgraph graph, const CUgraphNode *after, unsigned n, CUgraphNode *node)
+{
+	uint64_t words = buffers[n].block.bytes / 8, out = (uintptr_t)pinned;
+	void *parameters[] = {&buffers[n].block.address, &words, &again, &out};
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {reread, 4, 1, 1, 64, 1, 1, 0, parameters, NULL, NULL, NULL};
+
+	return cuGraphAddKernelNode_v2(node, graph, after, after ? 1 : 0, &kernel);
+}
+
 static CUresult kernel_nodes(CUgraph graph, unsigned first, unsigned end, CUgraphNode made[BUFFERS])
 {
+	CUgraphNode reads;
 	CUresult result = CUDA_SUCCESS;
 
 	memset(runs, 0, sizeof(runs));
-	for (unsigned n = first; n < end && !result; n++)
-		result =
-		    kernel_node(graph, n > first ? &made[n - first - 1] : NULL, n, &made[n - first], NULL);
+	for (unsigned n = first; n < end && !result; n++) {
+		const CUgraphNode *after = n > first ? &made[n - first - 1] : NULL;
+
+		if (again) {
+			result = reading_node(graph, after, n, &reads);
+			after = &reads;
+		}
+		if (!result)
+			result = kernel_node(graph, after, n, &made[n - first], NULL);
+	}
 	return result;
+}
+
+/* The node is that of buffer `node`. */
+static CUresult enable(unsigned node, bool enabled)
+{
+	runs[node] = enabled;
+	return cuGraphNodeSetEnabled(exec, nodes[node], enabled);
 }
 
 static CUresult put_into_another(CUgraph *graph)
@@ -465,6 +492,12 @@ static CUresult word(const char *word, const char *first, uint64_t number, uint6
 		return run_graph(number);
 	if (!strcmp(word, "set"))
 		return change_node((unsigned)number, (unsigned)second);
+	if (!strcmp(word, "again")) {
+		again = number;
+		return CUDA_SUCCESS;
+	}
+	if (!strcmp(word, "enable"))
+		return enable((unsigned)number % BUFFERS, second);
 	if (!strcmp(word, "drop"))
 		return cuGraphExecDestroy(exec);
 	if (!strcmp(word, "other"))

@@ -6,6 +6,7 @@ import collections
 import os
 import re
 import signal
+import statistics
 import subprocess
 import time
 import unittest
@@ -477,6 +478,39 @@ class Timed(TimedCase):
         self.assertEqual([self.where(done, n)[1] for n in range(12)], ["dddd"] * 12)
         self.assertIn("h", self.where(done, 12)[1])
         self.assertLess(2 * min(times[1:]), times[0], times)
+
+
+class ByNodes(TimedCase):
+    """Graphs whose kernels read their memory 64 times: 16 of 96 MiB are on the host, the link has a 32nd of the device's rate,
+    and nothing can be exchanged while such a graph runs. So it is launched node by node."""
+    link = TimedCase.large | {"SPILL_DEVICE_LIMIT": "82MiB", "SPILL_SIM_TIME": "device:64GiB,link:2GiB"}
+    SAID = "the nodes of a graph are launched one by one"
+
+    def notes(self):
+        return [record["text"].partition(",")[0] for record in self.checked_records() if record.get("code") == "follow"]
+
+    def test_it_takes_less_time(self):
+        times, _ = self.times("make:6:16 again:64 nodes:0:6", "graph:1", 14, **self.link)
+        self.assertIn(self.SAID, self.notes())
+        self.assertLess(4 * statistics.median(times[-5:]), 3 * times[0], times)
+
+    def test_graphs_in_graphs_and_changes(self):
+        """Each launch is of the graph as it is then, also where it is updated as a whole. What is disabled does not run."""
+        words = (f"{'graph:1 wait ' * 12} set:0:3 graph:2 update:0:6 graph:2 again:0 child:0:6 graph:2 again:64 child:0:6 graph:4 "
+                 "nodes:0:6 graph:2 enable:2:0 graph:2 enable:2:1 graph:2 drop")
+        self.program(f"make:6:16 again:64 nodes:0:6 {words} check", **self.link)
+        self.assertIn(self.SAID, self.notes())
+
+    def test_what_is_read_once_is_launched_whole(self):
+        words = f"make:6:16 nodes:0:6 {'mark graph:1 ' * 12} check"
+        self.program(words, **self.link)
+        self.assertNotIn(self.SAID, self.notes())
+
+    def test_only_with_auto(self):
+        for follow in ("on", "off"):
+            with self.subTest(follow):
+                self.program("make:6:16 again:64 nodes:0:6 graph:4 check", SPILL_MOVABLE_FOLLOW=follow, **self.link)
+                self.assertNotIn(self.SAID, self.notes())
 
 
 class InPlace(TimedCase):

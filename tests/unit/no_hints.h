@@ -2,7 +2,9 @@
 #ifndef SPILL_TEST_NO_HINTS_H
 #define SPILL_TEST_NO_HINTS_H
 
+#include "graph_copies.h"
 #include "graph_hints.h"
+#include "graph_launch.h"
 #include "hints.h"
 #include "layouts.h"
 #include "real.h"
@@ -22,6 +24,15 @@ void spill_layouts_forget(void)
 }
 
 void spill_graph_changed(const struct spill_graph_change *change)
+{
+}
+
+bool spill_graph_launch(const struct spill_hint *hint, bool may, CUresult *result)
+{
+	return false;
+}
+
+void spill_graph_copies_end(CUgraphExec exec)
 {
 }
 

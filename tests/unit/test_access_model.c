@@ -12,6 +12,7 @@
 #include "chunked.h"
 #include "fake_clock.h"
 #include "find_by_key.h"
+#include "graph_modes.h"
 #include "param_extent.h"
 #include "process.h"
 #include "stopwatch.h"
@@ -37,7 +38,7 @@ static struct {
 } world;
 
 static struct {
-	unsigned looks, recorded, tried, too_short, suffices;
+	unsigned looks, recorded, tried, of_graphs, too_short, suffices;
 } seen;
 
 void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
@@ -66,6 +67,11 @@ bool spill_access_recording_on(void)
 void spill_access_recording_time(uint64_t number, uint64_t on_host, uint64_t ns)
 {
 	seen.recorded++;
+}
+
+void spill_graph_modes_measured(const struct spill_stopwatch_access *access, uint64_t ns)
+{
+	seen.of_graphs++;
 }
 
 void spill_trial_measured(const struct spill_stopwatch_access *access, uint64_t ns)
@@ -239,6 +245,19 @@ TEST(followed_always_everything_comes_untimed)
 	assert_int_equal(seen.recorded, 2);
 	assert_int_equal(seen.tried, 2);
 	assert_int_equal(seen.suffices + seen.too_short, 0);
+	assert_int_equal(seen.of_graphs, 2);
+}
+
+/* What all nodes of a graph took tells how it is launched, and nothing of a launch. */
+TEST(the_time_of_all_nodes_of_a_graph_is_of_no_launch)
+{
+	world.on_host = 1;
+	world.arrives = true;
+	world.ns = 10 * MS;
+	world.timed = (struct spill_stopwatch_access){.graph = 3, .by_nodes = true};
+	spill_access_model_hear();
+	assert_int_equal(seen.of_graphs, 1);
+	assert_int_equal(seen.tried + seen.recorded, 0);
 }
 
 /* Launches on the device leave half of the stopwatches to those that use memory on the host. */

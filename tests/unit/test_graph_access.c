@@ -119,6 +119,58 @@ static void keep_ranges(const void *exec, const struct spill_graph_range *ranges
 	    exec, &(struct spill_graph_access){.site = 3, .memory = 1, .count = number, .ranges = ranges});
 }
 
+static void keep_nodes(unsigned number)
+{
+	spill_graph_access_keep(EXEC(number),
+	                        &(struct spill_graph_access){.site = number, .nodes = malloc(1000)});
+}
+
+/* Copied nodes are the table's, or out of it. */
+CHILD_TEST(copied_nodes_can_be_taken_out)
+{
+	uint64_t site = 0;
+	keep_nodes(1);
+	void *nodes = spill_graph_access_take_nodes(EXEC(1), &site);
+	CHECK(nodes && site == 1);
+	CHECK(!spill_graph_access_take_nodes(EXEC(1), &site));
+	CHECK(spill_graph_access_give_nodes(EXEC(1), nodes));
+	CHECK(spill_graph_access_take_nodes(EXEC(1), &site) == nodes);
+	CHECK(!spill_graph_access_take_nodes(EXEC(2), &site));
+	CHECK(!spill_graph_access_give_nodes(EXEC(2), nodes));
+	/* Others came, or the graph ended. */
+	keep_nodes(1);
+	CHECK(!spill_graph_access_give_nodes(EXEC(1), nodes));
+	spill_graph_access_forget(EXEC(1));
+	CHECK(!spill_graph_access_give_nodes(EXEC(1), nodes));
+	free(nodes);
+}
+
+/* Of 256 graphs, and memory of what is not kept is freed. */
+CHILD_TEST(no_more_copied_nodes_than_there_is_room_for)
+{
+	uint64_t site;
+	keep(1000); /* the table is not empty */
+	size_t before = mallinfo2().uordblks, most = 0;
+	for (unsigned turn = 0; turn < 2; turn++) {
+		for (unsigned i = 1; i <= 300; i++)
+			keep_nodes(i);
+		most = turn ? most : mallinfo2().uordblks;
+		CHECK(mallinfo2().uordblks == most && most < before + 256 * 1100 + 300 * 200);
+		for (unsigned i = 1; i <= 256; i++) {
+			void *nodes = spill_graph_access_take_nodes(EXEC(i), &site);
+			CHECK(nodes && spill_graph_access_give_nodes(EXEC(i), nodes));
+		}
+		CHECK(!spill_graph_access_take_nodes(EXEC(257), &site));
+		for (unsigned i = 1; i <= 300 && !turn; i++)
+			spill_graph_access_forget(EXEC(i));
+	}
+	/* The end of a context: they stay, because they know the order of launches. */
+	spill_graph_access_forget_all();
+	CHECK(!is_known(1000));
+	CHECK(spill_graph_access_take_nodes(EXEC(1), &site) &&
+	      spill_graph_access_take_nodes(EXEC(256), &site));
+}
+
 /* Room for 2^20 ranges of all graphs, and what a graph had is free when it is forgotten. */
 CHILD_TEST(no_more_ranges_than_there_is_room_for)
 {

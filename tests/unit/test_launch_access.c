@@ -18,6 +18,7 @@
 #include "fake_clock.h"
 #include "mover.h"
 #include "graph_access.h"
+#include "graph_modes.h"
 #include "host_chunks.h"
 #include "in_place.h"
 #include "launch_access.h"
@@ -39,12 +40,13 @@ static struct {
 	bool comes, recording, held, mover_taken, no_device, trims;
 	bool overlaps, flies, away, audits;
 	uint64_t on_host, kept, placement;
+	bool compares;
 	unsigned pending;
 } world;
 
 static struct {
 	unsigned prefetched, left, trials, told, dropped, unlocked, recorded, started, flown, ahead;
-	unsigned resets, changes;
+	unsigned resets, changes, compared;
 	uint64_t in_place; /* bytes, of one launch with .bring */
 	struct spill_stopwatch_access timed;
 	const void *stopped;
@@ -110,6 +112,13 @@ static int audited;
 bool spill_audit_after(const void *result)
 {
 	return result == &audited;
+}
+
+bool spill_graph_modes_whole(const struct spill_launch_access *access, uint64_t copy_ns)
+{
+	assert_int_equal(copy_ns, world.advice.copy_ns);
+	seen.compared++;
+	return world.compares;
 }
 
 uint64_t spill_trial_before(const struct spill_launch_access *access)
@@ -222,6 +231,7 @@ RESET(6, spill_in_place_reset)
 RESET(7, spill_access_recording_reset)
 RESET(8, spill_overlap_reset)
 RESET(9, spill_audit_reset)
+RESET(10, spill_graph_modes_reset)
 
 void spill_chunked_tell(void)
 {
@@ -432,6 +442,13 @@ TEST(which_launches_are_tried)
 	world.placement = 0;
 	assert_null(spill_before_launch(&access));
 	assert_int_equal(seen.trials, 2);
+	assert_int_equal(seen.compared, 2);
+	world.compares = true;
+	access.site = 17;
+	world.advice.copy_ns = 29000;
+	assert_non_null(spill_before_launch(&access));
+	assert_true(seen.timed.graph == 17 && !seen.timed.by_nodes && !seen.timed.placement);
+	seen.trials = seen.compared = 2;
 	policy.movable_follow = SPILL_FOLLOW_ON;
 	spill_before_launch(&access);
 	policy.movable_follow = SPILL_FOLLOW_AUTO;
@@ -446,6 +463,19 @@ TEST(which_launches_are_tried)
 	world.advice.learned = world.advice.bring = world.comes = true;
 	spill_before_launch(&access);
 	assert_int_equal(seen.trials, 2);
+	assert_int_equal(seen.compared, 2);
+}
+
+/* Nothing is learned of it: each of its nodes is a launch of its own. */
+TEST(launches_of_all_nodes_are_timed)
+{
+	errno = ERANGE;
+	assert_ptr_equal(spill_before_nodes(17, &world, true), &stopwatch);
+	assert_true(seen.timed.graph == 17 && seen.timed.by_nodes && !seen.timed.count);
+	assert_int_equal(seen.recorded, 0);
+	assert_int_equal(errno, ERANGE);
+	world.no_device = true;
+	assert_null(spill_before_nodes(17, &world, true));
 }
 
 static const void *stood_in[2];
@@ -613,5 +643,5 @@ TEST(a_forked_child_forgets_all)
 	fake_clock.ns += 3600 * S;
 	world.on_host = 0;
 	assert_true(wanted());
-	assert_int_equal(seen.resets, 1023);
+	assert_int_equal(seen.resets, 2047);
 }

@@ -257,6 +257,20 @@ TEST(time_on_the_host_is_not_believed)
 	assert_int_equal(made, 2);
 }
 
+/* Moves between the launches of a graph's nodes are part of what it takes. */
+TEST(time_on_the_host_counts_for_the_nodes_of_a_graph)
+{
+	told = 0;
+	void *watch = spill_stopwatch_start(&vendor, 0, &contexts[0], &contexts[0], expect_per_thread,
+	                                    &(const struct spill_stopwatch_access){.by_nodes = true});
+	clock_ns += 100 * MS;
+	submit(0, 10 * US);
+	spill_stopwatch_stop(watch);
+	clock_ns += SECOND;
+	spill_stopwatch_collect(tell);
+	assert_int_equal(told, 1);
+}
+
 TEST(there_are_so_many)
 {
 	void *watches[SPILL_STOPWATCHES];

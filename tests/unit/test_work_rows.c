@@ -14,7 +14,9 @@
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
 #include "graph_access.h"
+#include "graph_copies.h"
 #include "graph_hints.h"
+#include "graph_launch.h"
 #include "layouts.h"
 #include "process.h"
 #include "runtime.h"
@@ -100,6 +102,26 @@ static unsigned forgotten, looks;
 void spill_layouts_forget(void)
 {
 	forgotten++;
+}
+
+static struct spill_hint by_nodes; /* of the last launch that was asked about */
+static bool launches_nodes;
+
+static int may_by_nodes; /* -1: not asked */
+
+bool spill_graph_launch(const struct spill_hint *hint, bool may, CUresult *result)
+{
+	may_by_nodes = may;
+	by_nodes = *hint;
+	*result = CUDA_ERROR_INVALID_HANDLE;
+	return launches_nodes;
+}
+
+static CUgraphExec ended_exec;
+
+void spill_graph_copies_end(CUgraphExec exec)
+{
+	ended_exec = exec;
 }
 
 static struct spill_graph_change looked;
@@ -230,6 +252,38 @@ TEST(rows_hint_at_their_arguments)
 		}
 }
 
+/* Once a graph was launched by its nodes, each launch of a graph is asked about, because of the order of launches. */
+TEST(graphs_may_be_launched_by_nodes)
+{
+	for (int used = 0; used < 2; used++)
+		for (int wanted = 0; wanted < 2; wanted++)
+			for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+				CUresult (*stub)(CUgraphExec exec, CUstream stream);
+				CUresult (*other)(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+				*(void **)&stub = spill_stub(SPILL_HOOK_cuGraphLaunch_ptsz, way);
+				*(void **)&other = spill_stub(SPILL_HOOK_cuMemcpy, way);
+				launches_nodes = false;
+				stub(NULL, NULL); /* the first call of a thread or row is no usual one */
+				launches_nodes = true;
+				spill_graph_modes_used = used;
+				spill_launch_access_wanted = wanted;
+				calls = 0;
+				may_by_nodes = -1;
+				assert_int_equal(stub(ARGUMENT(1), ARGUMENT(2)),
+				                 used ? CUDA_ERROR_INVALID_HANDLE : ANSWER);
+				assert_int_equal(calls, !used);
+				assert_int_equal(may_by_nodes, used ? wanted : -1);
+				assert_true(!used || (by_nodes.graph == ARGUMENT(1) &&
+				                      by_nodes.stream == ARGUMENT(2) && by_nodes.per_thread));
+				assert_int_equal(other(1, 2, 3), ANSWER);
+				spill_thread.depth = 1; /* a call of ours */
+				assert_int_equal(stub(ARGUMENT(1), ARGUMENT(2)), ANSWER);
+				spill_thread.depth = 0;
+				spill_graph_modes_used = spill_launch_access_wanted = false;
+			}
+	launches_nodes = false;
+}
+
 /* -- rows that end functions ------------------------------------------------------------------------------ */
 
 static unsigned ended;
@@ -277,6 +331,7 @@ static CUresult end_graph(void *what)
 {
 	assert_int_equal(spill_graph_access_memory(EXEC),
 	                 0); /* before: behind it the handle can be another's */
+	assert_ptr_equal(ended_exec, EXEC);
 	return ANSWER;
 }
 
@@ -288,6 +343,7 @@ TEST(what_ends_graphs_has_them_forgotten)
 		*(void **)&stub = spill_stub(SPILL_HOOK_cuGraphExecDestroy, way);
 		spill_graph_access_keep(EXEC, &(struct spill_graph_access){.memory = 4096});
 		assert_int_equal(spill_graph_access_memory(EXEC), 4096);
+		ended_exec = NULL;
 		assert_int_equal(stub(EXEC), ANSWER);
 	}
 	function_end = NULL;
@@ -316,14 +372,18 @@ TEST(graphs_are_looked_at_behind_the_call)
 	    {SPILL_HOOK_cuGraphInstantiateWithParams_ptsz, &made, {.made = &made, .graph = second}},
 	    {SPILL_HOOK_cuGraphExecUpdate, EXEC, {.exec = EXEC, .graph = second}},
 	    {SPILL_HOOK_cuGraphExecUpdate_v2, EXEC, {.exec = EXEC, .graph = second}},
-	    {SPILL_HOOK_cuGraphExecKernelNodeSetParams, EXEC, {.exec = EXEC, .kernel = third}},
-	    {SPILL_HOOK_cuGraphExecKernelNodeSetParams_v2, EXEC, {.exec = EXEC, .kernel_v2 = third}},
-	    {SPILL_HOOK_cuGraphExecMemcpyNodeSetParams, EXEC, {.exec = EXEC, .copy = third}},
-	    {SPILL_HOOK_cuGraphExecMemsetNodeSetParams, EXEC, {.exec = EXEC, .set = third}},
+	    {SPILL_HOOK_cuGraphExecKernelNodeSetParams, EXEC, {.exec = EXEC, .at = second, .kernel = third}},
+	    {SPILL_HOOK_cuGraphExecKernelNodeSetParams_v2,
+	     EXEC,
+	     {.exec = EXEC, .at = second, .kernel_v2 = third}},
+	    {SPILL_HOOK_cuGraphExecMemcpyNodeSetParams, EXEC, {.exec = EXEC, .at = second, .copy = third}},
+	    {SPILL_HOOK_cuGraphExecMemsetNodeSetParams, EXEC, {.exec = EXEC, .at = second, .set = third}},
 	    {SPILL_HOOK_cuGraphExecChildGraphNodeSetParams,
 	     EXEC,
-	     {.exec = EXEC, .graph = third, .child = true}},
-	    {SPILL_HOOK_cuGraphExecNodeSetParams, EXEC, {.exec = EXEC, .node = third}},
+	     {.exec = EXEC, .at = second, .graph = third, .child = true}},
+	    {SPILL_HOOK_cuGraphNodeSetEnabled, EXEC, {.exec = EXEC, .at = second}},
+	    {SPILL_HOOK_cuGraphRetainUserObject, EXEC, {.alone = true}},
+	    {SPILL_HOOK_cuGraphExecNodeSetParams, EXEC, {.exec = EXEC, .at = second, .node = third}},
 	};
 	function_end = change_graph;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -22,7 +22,23 @@ typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUlimit;
 
-typedef struct CUlaunchAttribute_st CUlaunchAttribute;
+/* CUlaunchAttributeID, of those that a node of a graph can have. */
+#define CU_LAUNCH_ATTRIBUTE_COOPERATIVE 2
+#define CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION 4
+#define CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE 5
+#define CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION 11
+#define CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE 13
+#define CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT 14
+
+/* A union of the kinds of values, in as many bytes. */
+typedef struct CUlaunchAttributeValue_union {
+	uint64_t words[8];
+} CUlaunchAttributeValue;
+
+typedef struct CUlaunchAttribute_st {
+	int id, pad;
+	CUlaunchAttributeValue value;
+} CUlaunchAttribute;
 
 typedef struct CUlaunchConfig_st {
 	unsigned int gridDimX, gridDimY, gridDimZ;
@@ -135,6 +151,11 @@ typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
 	unsigned int flags;
 } CUDA_MEMCPY3D_BATCH_OP;
 
+/* Of an executable graph that kernels launch, too. */
+#define CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH 4
+
+typedef struct CUuserObject_st *CUuserObject;
+
 /* -- nodes of graphs -------------------------------------------------------------------------- */
 
 /* CUgraphNodeType: cuda_memory.h has those that allocate. */
@@ -142,6 +163,11 @@ typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
 #define CU_GRAPH_NODE_TYPE_MEMCPY 1
 #define CU_GRAPH_NODE_TYPE_MEMSET 2
 #define CU_GRAPH_NODE_TYPE_GRAPH 4
+#define CU_GRAPH_NODE_TYPE_EMPTY 5
+
+struct CUgraphEdgeData_st {
+	unsigned char from_port, to_port, type, reserved[5];
+};
 
 typedef int CUgraphExecUpdateResult;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
@@ -167,6 +193,9 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUkernel kern;
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS_v2;
+
+/* CUfunction_attribute */
+#define CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES 8
 
 /* The layout in CUgraphNodeParams. */
 typedef struct CUDA_MEMCPY_NODE_PARAMS_st {

@@ -1,0 +1,125 @@
+#include "graph_modes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "graph_mode.h"
+#include "hash.h"
+#include "note.h"
+
+#define MODE_BITS 6
+/* Most notes about graphs that are launched otherwise. */
+#define MOST_NOTES 4
+
+_Atomic bool spill_graph_modes_used;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPH_MODES */
+/* The lock guards these. A graph has one place, from which a later one can push it. */
+static struct spill_graph_mode modes[1 << MODE_BITS];
+static unsigned note_count;
+
+static struct spill_graph_mode *place_of(uint64_t site)
+{
+	return &modes[spill_hash_key((uint32_t)(site ^ site >> 32), MODE_BITS)];
+}
+
+/* NULL: nothing is known of the graph, or the lock is contended, because a launch does not wait here. Else locked. */
+static struct spill_graph_mode *lock_mode(uint64_t site)
+{
+	if (pthread_mutex_trylock(&lock))
+		return NULL;
+	struct spill_graph_mode *mode = place_of(site);
+	if (mode->site == site)
+		return mode;
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+bool spill_graph_modes_whole(const struct spill_launch_access *access, uint64_t copy_ns)
+{
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	struct spill_graph_mode *mode = place_of(access->site);
+	if (mode->site != access->site)
+		*mode = (struct spill_graph_mode){.site = access->site};
+	bool timed = spill_graph_mode_whole(mode, access->stream, (access->host_bytes >> 20) * copy_ns,
+	                                    spill_clock_ns());
+	/* From now on launches of graphs are looked at, so that their order is known when the first is by nodes. */
+	atomic_store_explicit(&spill_graph_modes_used, true, memory_order_relaxed);
+	pthread_mutex_unlock(&lock);
+	return timed;
+}
+
+bool spill_graph_modes_by_nodes(uint64_t site)
+{
+	struct spill_graph_mode *mode = lock_mode(site);
+	if (!mode)
+		return false;
+	bool is = spill_graph_mode_by_nodes(mode, spill_clock_ns());
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+void spill_graph_modes_refused(uint64_t site)
+{
+	struct spill_graph_mode *mode = lock_mode(site);
+	if (!mode)
+		return;
+	spill_graph_mode_refused(mode, spill_clock_ns());
+	pthread_mutex_unlock(&lock);
+}
+
+bool spill_graph_modes_wants_nodes(uint64_t site)
+{
+	struct spill_graph_mode *mode = lock_mode(site);
+	if (!mode)
+		return true;
+	bool wants = spill_graph_mode_wants_nodes(mode, spill_clock_ns());
+	pthread_mutex_unlock(&lock);
+	return wants;
+}
+
+/* pre: locked */
+static void note_change(const struct spill_graph_mode *mode, enum spill_graph_phase before)
+{
+	char text[256];
+	if (mode->phase == before || note_count == MOST_NOTES)
+		return;
+	if (before == SPILL_GRAPH_TRIES && mode->phase == SPILL_GRAPH_NODES) {
+		note_count++;
+		snprintf(text, sizeof(text),
+		         "the nodes of a graph are launched one by one, and memory comes before those that "
+		         "use it: "
+		         "a launch takes %llu us, as a whole it took %llu (movable.follow)",
+		         (unsigned long long)mode->nodes_ns / 1000,
+		         (unsigned long long)mode->whole_ns / 1000);
+		spill_note("follow", text);
+	} else if (before == SPILL_GRAPH_NODES ||
+	           (before == SPILL_GRAPH_LOOKS && mode->phase == SPILL_GRAPH_WHOLE)) {
+		note_count++;
+		spill_note("follow",
+		           "a graph is launched as a whole again, because its nodes one by one take longer "
+		           "by now (movable.follow)");
+	}
+}
+
+void spill_graph_modes_measured(const struct spill_stopwatch_access *access, uint64_t ns)
+{
+	struct spill_graph_mode *mode = access->graph ? lock_mode(access->graph) : NULL;
+	if (!mode)
+		return;
+	enum spill_graph_phase before = mode->phase;
+	spill_graph_mode_sample(mode, access->by_nodes, ns, spill_clock_ns());
+	note_change(mode, before);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_graph_modes_reset(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (atomic_exchange(&spill_graph_modes_used, false)) /* else a child does not touch the pages */
+		memset(modes, 0, sizeof(modes));
+	note_count = 0;
+}
