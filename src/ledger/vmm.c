@@ -68,7 +68,7 @@ static bool give_name(struct spill_vmm_memory *memory, uint64_t handle, struct s
 {
 	struct spill_vmm_memory *before = find_memory(handle);
 	if (before == memory)
-		return true;
+		return true; /* for spill_vmm_retained, which does not look at it */
 	if (before) {
 		forget_name(before);
 		before->handles = 0;
