@@ -1,108 +1,5 @@
-/* The screen of spill top, as curses has it: which attributes and colours each part has. */
-#define KEEPS_DESCRIPTORS
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "top_draw.h"
-
-/* In place of card_use.c: no other program is known. */
-uint64_t cli_card_free(const char *uuid)
-{
-	return UINT64_MAX;
-}
-
-unsigned cli_card_users(const char *uuid, struct cli_card_user *users, unsigned room)
-{
-	return 0;
-}
-
-const char *cli_card_user_text(const struct cli_card_user *user, char text[CLI_CARD_USER_TEXT])
-{
-	return strcpy(text, user->name);
-}
-
-static FILE *nowhere;
-static SCREEN *terminal;
-static struct cli_top_process processes[3];
-static struct cli_top_look look, before;
-static struct cli_top_view view;
-static struct cli_top_shown shown;
-
-/* The lines on the screen: a title, one device, the heads, and a row for each process. */
-enum { TITLE, DEVICE, HEADS, ROWS };
-
-/* Three processes on one device of 1,000 bytes. Ordered by pid, the first is selected. */
-static void fill(void)
-{
-	memset(processes, 0, sizeof(processes));
-	for (unsigned i = 0; i < 3; i++) {
-		struct cli_top_process *process = &processes[i];
-		struct cli_top_device *device = &process->devices[0];
-
-		process->pid = 1001 + (int)i;
-		process->ino = i + 1;
-		process->device_count = 1;
-		sprintf(process->head.program, "program%u", i);
-		strcpy(process->head.mode, "spill");
-		strcpy(device->about.uuid, "GPU-1");
-		strcpy(device->about.name, "Card");
-		device->about.bytes = 1000;
-		device->about.limit = UINT64_MAX;
-		device->used = true;
-		device->figures[SPILL_COUNTER_ALLOCS] = 1;
-		device->figures[SPILL_COUNTER_DEVICE] = 100 + i;
-		device->figures[SPILL_COUNTER_HOST] = 200 + i;
-	}
-	before = (struct cli_top_look){0};
-	look =
-	    (struct cli_top_look){.at_us = 1000000, .wall_us = 103000000, .processes = processes, .count = 3};
-}
-
-static void open_terminal(const char *type)
-{
-	setenv("LINES", "24", 1);
-	setenv("COLUMNS", "130", 1);
-	nowhere = fopen("/dev/null", "r+e");
-	assert_non_null(nowhere);
-	terminal = newterm(type, nowhere, nowhere);
-	if (!terminal) {
-		fclose(nowhere);
-		skip(); /* its description is not installed */
-	}
-	cli_top_colours();
-	fill();
-	shown = (struct cli_top_shown){.look = &look,
-	                               .view = &view,
-	                               .order = {.by = CLI_TOP_PID, .filter = shown.filter},
-	                               .delay_us = 1000000};
-}
-
-static void draw(void)
-{
-	cli_top_arrange(&view, &look, &before, &shown.order);
-	for (size_t i = 0; i < view.card_count; i++)
-		view.cards[i].others = 200;
-	cli_top_draw(&shown);
-}
-
-static int close_terminal(void **state)
-{
-	if (!terminal)
-		return 0;
-	endwin();
-	delscreen(terminal);
-	terminal = NULL;
-	cli_top_view_free(&view);
-	return fclose(nowhere);
-}
-
-static attr_t attributes_at(int y, int x)
-{
-	return (attr_t)(mvinch(y, x) & A_ATTRIBUTES);
-}
+/* The colours of spill top's screen: which attributes each part has. */
+#include "top_screen.h"
 
 /* All of the first such text in the line. */
 static void text_is(int y, const char *text, attr_t attributes)
@@ -115,12 +12,6 @@ static void text_is(int y, const char *text, attr_t attributes)
 	assert_non_null(found);
 	for (size_t i = 0; i < strlen(text); i++)
 		assert_int_equal(attributes_at(y, (int)(found - line) + (int)i), attributes);
-}
-
-static void line_is(int y, attr_t attributes)
-{
-	for (int x = 0; x < COLS; x++)
-		assert_int_equal(attributes_at(y, x), attributes);
 }
 
 /* The head of the column that the table is ordered by stands out from the others. */
@@ -210,6 +101,7 @@ TEST_WITH(the_lines_around_the_table, NULL, close_terminal)
 {
 	open_terminal("linux");
 	draw();
+	assert_int_equal(curs_set(0), 0);
 	text_is(TITLE, "spill top  3 processes on 1 device, every 1 s", A_BOLD);
 	text_is(LINES - 1, "h help  / filter", cli_top_attribute(CLI_TOP_FAINT));
 	text_is(LINES - 6, "program0 (pid 1001, ", A_BOLD);
@@ -218,6 +110,14 @@ TEST_WITH(the_lines_around_the_table, NULL, close_terminal)
 	processes[0].decision = (struct spill_live_page_decision){.count = 1, .what = "oom"};
 	draw();
 	text_is(LINES - 3, "last: ", cli_top_attribute(CLI_TOP_BAD));
+	/* The cursor is seen where the user types. */
+	shown.state = CLI_TOP_TYPING;
+	draw();
+	assert_int_equal(curs_set(0), 1);
+	text_is(LINES - 1, "filter: ", A_NORMAL);
+	shown.state = CLI_TOP_TABLE;
+	draw();
+	assert_int_equal(curs_set(0), 0);
 	shown.state = CLI_TOP_HELP;
 	draw();
 	text_is(0, "spill top: what programs hold", A_BOLD);
