@@ -32,8 +32,10 @@ static void undo_mappings(const struct spill_chunked *set, uint64_t va, unsigned
 /* All of it has a mapping of its own, whatever was mapped before. */
 static void note_first_mapping(struct spill_chunked *set, uint64_t va)
 {
-	for (unsigned i = 0; i < set->count; i++)
-		set->chunks[i].unmapped = set->chunks[i].wrong_memory = set->chunks[i].parked = false;
+	for (unsigned i = 0; i < set->count; i++) {
+		set->chunks[i].unmapped = set->chunks[i].wrong_memory = false;
+		set->chunks[i].parked = false;
+	}
 	set->base.ptr = va;
 }
 
