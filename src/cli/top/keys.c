@@ -19,15 +19,12 @@ static void sort_beside(struct cli_top_order *order, int step)
 	order->by = (enum cli_top_column)by;
 }
 
-static bool sort_by_key(struct cli_top_order *order, wint_t key)
+static void sort_by_key(struct cli_top_order *order, wint_t key)
 {
 	for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++) {
-		if (cli_top_heads[i].key && key == (wint_t)cli_top_heads[i].key) {
+		if (cli_top_heads[i].key && key == (wint_t)cli_top_heads[i].key)
 			order->by = (enum cli_top_column)i;
-			return true;
-		}
 	}
-	return false;
 }
 
 static void select_row(struct cli_top_shown *shown, long step)
