@@ -1,18 +1,6 @@
 /* Where the parts of spill top's screen are, and which of them give way on a small terminal. */
 #include "top_screen.h"
 
-/* A line without the blanks at its end. */
-static const char *line_at(int y)
-{
-	static char line[256];
-	size_t length;
-
-	assert_true(mvinnstr(y, 0, line, sizeof(line) - 1) != ERR);
-	for (length = strlen(line); length && line[length - 1] == ' '; length--)
-		line[length - 1] = '\0';
-	return line;
-}
-
 static void draw_on(int lines, int columns)
 {
 	assert_int_equal(resizeterm(lines, columns), OK);

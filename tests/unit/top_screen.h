@@ -118,4 +118,16 @@ static inline void line_is(int y, attr_t attributes)
 		assert_int_equal(attributes_at(y, x), attributes);
 }
 
+/* A line without the blanks at its end. */
+static inline const char *line_at(int y)
+{
+	static char line[1024];
+	size_t length;
+
+	assert_true(mvinnstr(y, 0, line, sizeof(line) - 1) != ERR);
+	for (length = strlen(line); length && line[length - 1] == ' '; length--)
+		line[length - 1] = '\0';
+	return line;
+}
+
 #endif
