@@ -906,6 +906,14 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "#2 libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)"
 }
 
+# Behind those that allocated, in the order of their first refusal.
+@test "functions: of callers that only were refused, each once" {
+	elf lib.so build_id=0011 "functions=$alloc:0x1a00:0x2b"
+	with_file "$PWD/lib.so" 0011 | sed '/"kind":"oom"/{s/prog+0x1/libggml-cuda.so+0x1a05/;p;p;s/0x1a05/0x1a04/;p;s/0x1a04/0x1a2b/;p;s/,"caller":"[^"]*","bytes"/,"bytes"/}' >run.jsonl
+	[ "$(functions run.jsonl | jq -c '[.[].caller]')" = '["libggml-cuda.so+0x1a2b","libggml-cuda.so+0x1a05","libggml-cuda.so+0x1a04"]' ]
+	[ "$(functions run.jsonl | jq -c '[.[].function] | unique')" = '["ggml_cuda_pool_vmm::alloc"]' ]
+}
+
 @test "functions: none from a file that may be another one" {
 	elf lib.so build_id=0011 "functions=$alloc:0x1a00:0x40"
 	elf plain.so "functions=$alloc:0x1a00:0x40"
