@@ -170,6 +170,44 @@ TEST_WITH(a_report_as_json_has_all_that_was_found, NULL, forget)
 	}
 }
 
+/* Two devices, of which one has a link that could not be measured. */
+TEST_WITH(links_as_json, NULL, forget)
+{
+	static const char *const members[] = {"vendor",      "device",      "simulated", "to_device",
+	                                      "from_device", "host_memory", "decode"};
+	cJSON *report, *link;
+
+	facts = (struct driver_facts){.stage = DRIVER_DONE, .finished = true, .complete = true, .count = 2};
+	facts.devices[0].link = (struct driver_link){.problem = "the device is full"};
+	facts.devices[1].link =
+	    (struct driver_link){.to_device = 25.5, .from_device = 12.25, .simulated = true};
+	DOCTOR("--json", "--overflow", "1GiB");
+	report = cJSON_Parse(said);
+	assert_non_null(report);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(report, "links")), 2);
+	link = cJSON_GetArrayItem(cJSON_GetObjectItem(report, "links"), 0);
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(link, "to_device")));
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(link, "from_device")));
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(link, "decode")), 0);
+	link = cJSON_GetArrayItem(cJSON_GetObjectItem(report, "links"), 1);
+	assert_int_equal(cJSON_GetArraySize(link), 7);
+	for (int i = 0; i < 7; i++)
+		assert_string_equal(cJSON_GetArrayItem(link, i)->string, members[i]);
+	assert_string_equal(cJSON_GetObjectItem(link, "vendor")->valuestring, "NVIDIA");
+	assert_int_equal(number(link, "device"), 1);
+	assert_true(cJSON_IsTrue(cJSON_GetObjectItem(link, "simulated")));
+	assert_float_equal(cJSON_GetObjectItem(link, "to_device")->valuedouble, 25.5, 0.01);
+	assert_float_equal(cJSON_GetObjectItem(link, "from_device")->valuedouble, 12.25, 0.01);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(link, "decode")), 1);
+	link = cJSON_GetArrayItem(cJSON_GetObjectItem(link, "decode"), 0);
+	assert_int_equal(cJSON_GetArraySize(link), 3);
+	assert_int_equal(number(link, "bytes"), 1 << 30);
+	assert_float_equal(cJSON_GetObjectItem(link, "ms")->valuedouble, 1073.741824 / (0.93 * 25.5), 0.01);
+	cJSON_Delete(report);
+	DOCTOR("-v");
+	assert_non_null(strstr(said, "device 0: the link was not measured: the device is full\n"));
+}
+
 static bool ends_with(const char *end)
 {
 	size_t length = strlen(said), of = strlen(end);
