@@ -428,6 +428,25 @@ TEST(host_memory_is_refused_by_what_lacks)
 	assert_null(cli_model_charge_host(&model, MIB));
 }
 
+/* Nobody knows how long a refused request would have been held: what the policy would give it is given back at once. */
+TEST(what_was_refused_holds_nothing)
+{
+	for (unsigned kind = CLI_ASK_ALLOC; kind <= CLI_ASK_REFUSED_BY_HOST; kind++) {
+		struct cli_ask one = {.kind = (enum cli_ask_kind)kind,
+		                      .bytes = 40 * MIB,
+		                      .slot = 1,
+		                      .time_us = model.now_us + 1};
+		bool refused = kind == CLI_ASK_REFUSED || kind == CLI_ASK_REFUSED_BY_HOST;
+
+		assert_int_equal(cli_model_take(&model, &one).served, kind != CLI_ASK_FREE);
+		assert_int_equal(cli_model_held(&model, 0), kind == CLI_ASK_ALLOC ? 40 * MIB : 0);
+		assert_int_equal(model.devices[0].peak, 40 * MIB);
+		assert_false(refused && model.host);
+	}
+	/* So the next one finds the whole device. */
+	assert_int_equal(ask(2, 64 * MIB).held.device, 64 * MIB);
+}
+
 /* A host whose size nobody told has no reserve to keep, and no part that is a limit. */
 TEST(a_host_of_unknown_size_has_its_limit_only)
 {
