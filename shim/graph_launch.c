@@ -108,10 +108,14 @@ static CUresult launch_kernel(const struct spill_node *node, CUstream stream)
 	const uint32_t *places = spill_node_places(node);
 	for (uint32_t i = 0; i < kernel->parameters; i++)
 		params[i] = (char *)spill_node_values(node) + places[i];
+	size_t bytes = kernel->buffer_bytes;
+	void *buffer[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)spill_node_values(node),
+	                  CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+	void **values = bytes ? NULL : params, **extra = bytes ? buffer : NULL;
 	CUresult result;
 	SUBMIT(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **),
-	       (&config, kernel->function, params, NULL), .function = kernel->function, .config = &config,
-	       .configured = true, .params = params);
+	       (&config, kernel->function, values, extra), .function = kernel->function, .config = &config,
+	       .configured = true, .params = values, .extra = extra);
 	return result;
 }
 

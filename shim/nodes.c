@@ -8,6 +8,7 @@
 #include "graph_ask.h"
 #include "layouts.h"
 #include "minmax.h"
+#include "params.h"
 
 /* Larger graphs are not copied. */
 #define MOST_BYTES (2u << 20)
@@ -104,17 +105,21 @@ static const void *function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
 	return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
 }
 
-/* Sizes and values, of the same function as the node's. False: a value is missing. */
-static bool fill_kernel(struct spill_node *node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel,
+/* Values, or a buffer, of the same sizes as the node's. False: they differ, or one is missing. */
+static bool fill_values(struct spill_node *node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel,
                         const uint16_t *sizes)
 {
-	const unsigned size[6] = {kernel->gridDimX,  kernel->gridDimY,  kernel->gridDimZ,
-	                          kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ};
-	const uint32_t *places = spill_node_places(node);
 	char *values = (char *)spill_node_values(node);
-	memcpy(node->kernel.size, size, sizeof(size));
-	node->kernel.shared_bytes = kernel->sharedMemBytes;
-	if (kernel->extra || (node->kernel.parameters && !kernel->kernelParams))
+	const uint32_t *places = spill_node_places(node);
+	size_t bytes = 0;
+	if (kernel->extra) {
+		const void *buffer = kernel->kernelParams ? NULL : spill_params_buffer(kernel->extra, &bytes);
+		if (!buffer || bytes != node->kernel.buffer_bytes)
+			return false;
+		memcpy(values, buffer, bytes);
+		return true;
+	}
+	if (node->kernel.buffer_bytes || (node->kernel.parameters && !kernel->kernelParams))
 		return false;
 	for (uint32_t i = 0; i < node->kernel.parameters; i++) {
 		if (!kernel->kernelParams[i])
@@ -124,30 +129,55 @@ static bool fill_kernel(struct spill_node *node, const CUDA_KERNEL_NODE_PARAMS_v
 	return true;
 }
 
+static bool fill_kernel(struct spill_node *node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel,
+                        const uint16_t *sizes)
+{
+	const unsigned size[6] = {kernel->gridDimX,  kernel->gridDimY,  kernel->gridDimZ,
+	                          kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ};
+	memcpy(node->kernel.size, size, sizeof(size));
+	node->kernel.shared_bytes = kernel->sharedMemBytes;
+	return fill_values(node, kernel, sizes);
+}
+
+/* What the values of a kernel take. False: the driver does not tell. */
+static bool size_values(const CUDA_KERNEL_NODE_PARAMS_v2 *kernel, struct spill_node_kernel *node,
+                        uint16_t *sizes, size_t *bytes)
+{
+	*bytes = 0;
+	if (kernel->extra && !kernel->kernelParams) {
+		spill_params_buffer(kernel->extra, &node->buffer_bytes);
+		*bytes = spill_round_up(node->buffer_bytes, 8);
+		return node->buffer_bytes;
+	}
+	if (!spill_layout_sizes(function_of(kernel), sizes, &node->parameters))
+		return false;
+	for (uint32_t i = 0; i < node->parameters; i++)
+		*bytes += spill_round_up(sizes[i], 8);
+	return true;
+}
+
 static bool add_kernel(struct copy *copy, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
 {
+	struct spill_node_kernel head = {.function = (CUfunction)function_of(kernel)};
 	uint16_t sizes[SPILL_LAYOUT_PARAMETERS];
 	CUlaunchAttribute found[ATTRIBUTES];
-	uint32_t parameters, bytes = 0;
-	if (is_changed_by_device(handle) || !spill_layout_sizes(function_of(kernel), sizes, &parameters))
-		return false;
-	uint32_t count = read_attributes(handle, found);
-	for (uint32_t i = 0; i < parameters; i++)
-		bytes += (uint32_t)spill_round_up(sizes[i], 8);
-	struct spill_node *node = add_node(copy, handle, CU_GRAPH_NODE_TYPE_KERNEL,
-	                                   count * sizeof(found[0]) + (parameters + 1) / 2 * 8 + bytes);
-	if (!node)
-		return false;
-	node->kernel = (struct spill_node_kernel){
-	    .function = (CUfunction)function_of(kernel), .attributes = count, .parameters = parameters};
-	memcpy((void *)spill_node_attributes(node), found, count * sizeof(found[0]));
-	uint32_t *places = (uint32_t *)spill_node_places(node);
-	for (uint32_t i = 0, place = 0; i < parameters; place += (uint32_t)spill_round_up(sizes[i++], 8))
-		places[i] = place;
 	CUcontext *context = &copy->nodes->context;
-	if (!kernel->ctx || (*context && *context != kernel->ctx))
+	size_t bytes;
+	if (is_changed_by_device(handle) || !size_values(kernel, &head, sizes, &bytes) || !kernel->ctx ||
+	    (*context && *context != kernel->ctx))
 		return false;
 	*context = kernel->ctx;
+	head.attributes = read_attributes(handle, found);
+	size_t listed = head.attributes * sizeof(found[0]);
+	struct spill_node *node =
+	    add_node(copy, handle, CU_GRAPH_NODE_TYPE_KERNEL, listed + (head.parameters + 1) / 2 * 8 + bytes);
+	if (!node)
+		return false;
+	node->kernel = head;
+	memcpy((void *)spill_node_attributes(node), found, listed);
+	uint32_t *places = (uint32_t *)spill_node_places(node);
+	for (uint32_t i = 0, place = 0; i < head.parameters; place += (uint32_t)spill_round_up(sizes[i++], 8))
+		places[i] = place;
 	return fill_kernel(node, (const CUDA_KERNEL_NODE_PARAMS_v1 *)(const void *)kernel, sizes);
 }
 
@@ -320,8 +350,9 @@ static bool change_kernel(struct spill_node *node, const CUDA_KERNEL_NODE_PARAMS
                           const void *function)
 {
 	uint16_t sizes[SPILL_LAYOUT_PARAMETERS];
-	uint32_t parameters;
-	return function == node->kernel.function && spill_layout_sizes(function, sizes, &parameters) &&
+	uint32_t parameters = 0;
+	return function == node->kernel.function &&
+	       (node->kernel.buffer_bytes || spill_layout_sizes(function, sizes, &parameters)) &&
 	       parameters == node->kernel.parameters && fill_kernel(node, kernel, sizes);
 }
 

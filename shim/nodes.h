@@ -16,11 +16,15 @@
 #include "abi/cuda_work.h"
 #include "graph_hints.h"
 
-/* Followed by the attributes, the values' places (bytes from `values`) and the values. */
+/*
+ * Followed by the attributes, the values' places (bytes from `values`) and the values. Or by the attributes and the buffer that the
+ * program gave in place of values.
+ */
 struct spill_node_kernel {
 	CUfunction function; /* or CUkernel */
 	unsigned size[6], shared_bytes;
 	uint32_t attributes, parameters;
+	size_t buffer_bytes; /* 0: there is none */
 };
 
 struct spill_node {

@@ -28,23 +28,30 @@ static inline void spill_params_of_value(const void *at, size_t words, spill_wor
 	}
 }
 
-/* Reads all parameters from one buffer (CUDA Driver API, cuLaunchKernel). */
-static inline bool spill_params_of_buffer(void **extra, spill_word_fn *each, void *closure)
+/* The buffer with all parameters (CUDA Driver API, cuLaunchKernel). NULL: an option is not known, or it is too large. */
+static inline const void *spill_params_buffer(void **extra, size_t *bytes)
 {
 	const void *buffer = NULL;
-	const size_t *bytes = NULL;
+	const size_t *size = NULL;
 	for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
 		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
 			buffer = extra[1];
 		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-			bytes = extra[1];
+			size = extra[1];
 		else
-			return false; /* an unknown option */
+			return NULL;
 	}
-	if (!buffer || !bytes || *bytes > SPILL_PARAMS_MOST_BYTES)
-		return false;
-	spill_params_of_value(buffer, *bytes / sizeof(uint64_t), each, closure);
-	return true;
+	*bytes = size ? *size : 0;
+	return size && *size <= SPILL_PARAMS_MOST_BYTES ? buffer : NULL;
+}
+
+static inline bool spill_params_of_buffer(void **extra, spill_word_fn *each, void *closure)
+{
+	size_t bytes;
+	const void *buffer = spill_params_buffer(extra, &bytes);
+	if (buffer)
+		spill_params_of_value(buffer, bytes / sizeof(uint64_t), each, closure);
+	return buffer;
 }
 
 /* False: nobody knows the parameters. The driver refuses a launch with both an array and a buffer. */

@@ -24,6 +24,8 @@ PROGRAMS = {
     "lora": ("language model, fine-tuning of low-rank parts", "program_job.py", ["lora"], 12),
     "unet": ("U-Net, forward pass", "unet_job.py", [], 10),
     "jax": ("JAX, training by SGD with momentum", "jax_train_job.py", ["512"], 14),
+    "captured": ("PyTorch, training captured as one CUDA graph", "captured_job.py", ["train"], 30),
+    "compiled": ("PyTorch, forward pass by torch.compile with graphs", "captured_job.py", ["compiled"], 30),
     "cupy": ("CuPy, spectra and products", "cupy_steps_job.py", ["28"], 10),
 }
 TIMEOUT = 40  # seconds of a run; a run that is cut off tells the steps that it came to

@@ -33,7 +33,7 @@
 static struct {
 	bool by_nodes, wanted, on_host, unreadable, unchangeable, refuses_events;
 	unsigned busy; /* so many looks at the stream */
-	bool begins_capture, records_nothing, unknown;
+	bool begins_capture, records_nothing, unknown, has_block;
 	unsigned kernel_bytes, shared_bytes; /* of shared memory, that the kernel takes and may take */
 	cuuint64_t flags;
 	unsigned refuses; /* the only call that is, from 1 on */
@@ -83,6 +83,15 @@ static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function,
 	assert_int_equal(config->attrs->id, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
 	assert_int_equal(config->attrs->value.words[0], 1);
 	assert_ptr_equal(function, (void *)9);
+	if (world.has_block) {
+		assert_null(params);
+		assert_ptr_equal(extra[0], CU_LAUNCH_PARAM_BUFFER_POINTER);
+		assert_ptr_equal(extra[2], CU_LAUNCH_PARAM_BUFFER_SIZE);
+		assert_ptr_equal(extra[4], CU_LAUNCH_PARAM_END);
+		assert_int_equal(*(size_t *)extra[3], 24);
+		assert_int_equal(((uint64_t *)extra[1])[1], 0x100); /* behind the places of values */
+		return take("block", config->hStream);
+	}
 	assert_null(extra);
 	assert_int_equal(*(uint64_t *)params[0], 0x100);
 	assert_int_equal(*(uint64_t *)params[1], 0x200);
@@ -151,7 +160,8 @@ void *spill_hint(const struct spill_hint *hint)
 	assert_int_equal(spill_gate_self->inside, 0);
 	assert_false(hint->graph);
 	if (hint->function)
-		assert_true(hint->configured && hint->config && hint->params);
+		assert_true(hint->configured && hint->config &&
+		            (world.has_block ? hint->extra : hint->params));
 	else
 		assert_true(hint->stream == STREAM || hint->stream == (void *)2 || !hint->stream);
 	if (hint->set.bytes)
@@ -302,7 +312,11 @@ static void add_kernel(struct spill_graph_nodes *nodes)
 	} behind = {{CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 0, {{1}}}, {0, 8}, {0x100, 0x200}};
 	struct spill_node *node = add(nodes, CU_GRAPH_NODE_TYPE_KERNEL, sizeof(behind));
 	node->kernel =
-	    (struct spill_node_kernel){(CUfunction)9, {1, 2, 3, 4, 5, 6}, world.kernel_bytes, 1, 2};
+	    (struct spill_node_kernel){(CUfunction)9, {1, 2, 3, 4, 5, 6}, world.kernel_bytes, 1, 2, 0};
+	if (world.has_block) {
+		node->kernel.parameters = 0;
+		node->kernel.buffer_bytes = 24;
+	}
 	memcpy(node + 1, &behind, sizeof(behind));
 }
 
@@ -509,6 +523,14 @@ TEST(what_is_left_whole)
 	world.begins_capture = false;
 	assert_said("");
 	assert_true(launch());
+}
+
+TEST(parameters_in_a_block_are_given_as_a_block)
+{
+	world.has_block = true;
+	make(7);
+	assert_true(launch());
+	assert_said("begin block row rows set8 set16 set32 end record- ");
 }
 
 /* A function that takes less shared memory by now: a graph has what it took then. */

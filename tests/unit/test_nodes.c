@@ -298,9 +298,6 @@ TEST(a_node_that_cannot_be_launched_leaves_the_graph_whole)
 	kernel.attributes[CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE] = 1;
 	assert_false(is_copied(kernel));
 	kernel = a_kernel();
-	kernel.kernel.extra = values;
-	assert_false(is_copied(kernel));
-	kernel = a_kernel();
 	kernel.kernel.kernelParams = NULL;
 	assert_false(is_copied(kernel));
 	kernel.kernel.kernelParams = (void *[]){&pointer, NULL, pair};
@@ -311,6 +308,71 @@ TEST(a_node_that_cannot_be_launched_leaves_the_graph_whole)
 	driver.refuses_sizes = true;
 	assert_false(is_copied(a_kernel()));
 	assert_false(is_copied(a_set(3)));
+}
+
+static char block[40] = "all parameters in a block of memory";
+static size_t block_bytes = sizeof(block);
+static void *extra[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &block_bytes, CU_LAUNCH_PARAM_BUFFER_POINTER, block,
+                        CU_LAUNCH_PARAM_END};
+
+static struct node a_kernel_with_block(void)
+{
+	struct node kernel = a_kernel();
+	kernel.kernel.kernelParams = NULL;
+	kernel.kernel.extra = extra;
+	return kernel;
+}
+
+/* As cuBLAS does. */
+TEST(parameters_in_a_block)
+{
+	struct node kernel = a_kernel_with_block();
+	kernel.attributes[CU_LAUNCH_ATTRIBUTE_COOPERATIVE] = 1;
+	driver.refuses_sizes = true; /* which are not needed */
+	struct spill_graph_nodes *nodes = read_node(&kernel);
+	const struct spill_node *node = spill_graph_nodes_next(nodes, NULL);
+	assert_int_equal(node->kernel.buffer_bytes, sizeof(block));
+	assert_int_equal(node->kernel.parameters, 0);
+	assert_int_equal(node->kernel.attributes, 1);
+	assert_memory_equal(spill_node_values(node), block, sizeof(block));
+	assert_int_equal((uintptr_t)spill_node_values(node) % 8, 0);
+	assert_null(spill_graph_nodes_next(nodes, node));
+	/* Other values, of the same size. */
+	char other[sizeof(block)] = "others";
+	struct node change = a_kernel_with_block();
+	change.kernel.extra = (void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, other, CU_LAUNCH_PARAM_BUFFER_SIZE,
+	                                 &block_bytes, CU_LAUNCH_PARAM_END};
+	struct spill_graph_change changes = {.at = (CUgraphNode)&kernel, .kernel_v2 = &change.kernel};
+	assert_true(spill_graph_nodes_change(nodes, &changes));
+	assert_memory_equal(spill_node_values(node), other, sizeof(other));
+	size_t less = sizeof(other) - 1;
+	change.kernel.extra[3] = &less;
+	assert_false(spill_graph_nodes_change(nodes, &changes));
+	change = a_kernel(); /* values in place of a block */
+	assert_false(spill_graph_nodes_change(nodes, &changes));
+	free(nodes);
+	driver.refuses_sizes = false;
+	struct node plain = a_kernel();
+	nodes = read_node(&plain);
+	change = a_kernel_with_block();
+	changes.at = (CUgraphNode)&plain;
+	assert_false(spill_graph_nodes_change(nodes, &changes));
+	free(nodes);
+}
+
+TEST(a_block_that_cannot_be_read_leaves_the_graph_whole)
+{
+	struct node kernel = a_kernel_with_block();
+	assert_true(is_copied(kernel));
+	kernel.kernel.kernelParams = values; /* both */
+	assert_false(is_copied(kernel));
+	kernel = a_kernel_with_block();
+	kernel.kernel.extra = (void *[]){(void *)9, block, CU_LAUNCH_PARAM_END};
+	assert_false(is_copied(kernel));
+	kernel.kernel.extra = (void *[]){CU_LAUNCH_PARAM_BUFFER_SIZE, &block_bytes, CU_LAUNCH_PARAM_END};
+	assert_false(is_copied(kernel));
+	kernel.kernel.extra = (void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, block, CU_LAUNCH_PARAM_END};
+	assert_false(is_copied(kernel));
 }
 
 /* The driver names a kernel by either handle. */
