@@ -29,7 +29,7 @@ void *spill_graph_copies_take(CUgraphExec exec)
 /* Memory is short, so the graph may come to be launched by nodes. */
 static bool is_wanted(uint64_t site)
 {
-	return spill_chunked_on_host() && spill_graph_modes_wants_nodes(site);
+	return site && spill_chunked_on_host() && spill_graph_modes_wants_nodes(site);
 }
 
 /* NULL: a node cannot be launched by itself. */

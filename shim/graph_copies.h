@@ -13,7 +13,8 @@
 
 /*
  * Called around recording what a graph uses (graph_hints.h). The first takes the copy that there is, or NULL; the
- * second returns the one to keep. Nodes are copied only while memory is on the host.
+ * second returns the one to keep. Nodes are copied only while memory is on the host, and
+ * not with site 0: then nobody follows launches.
  */
 void *spill_graph_copies_take(CUgraphExec exec);
 void *spill_graph_copies_of(void *nodes, const struct spill_graph_change *change, uint64_t site);

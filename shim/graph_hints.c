@@ -296,7 +296,7 @@ static void record_graph(struct reading *reading, CUgraphExec exec, const struct
 		read_change(reading, change);
 	/* Sites 0 and 1 are reserved. */
 	reading->uses.site = site ? site : reading->uses.site | 2;
-	reading->uses.nodes = spill_graph_copies_of(nodes, change, reading->uses.site);
+	reading->uses.nodes = spill_graph_copies_of(nodes, change, follows ? reading->uses.site : 0);
 	spill_graph_access_keep(exec, &reading->uses);
 }
 

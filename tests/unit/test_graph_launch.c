@@ -602,6 +602,7 @@ TEST(a_new_graph_is_copied_while_memory_is_short)
 	assert_non_null(nodes);
 	assert_int_equal(seen.reads, 1);
 	free(nodes);
+	assert_null(spill_graph_copies_of(NULL, &change, 0));
 	world.on_host = false;
 	assert_null(changed(change));
 	world.on_host = true;

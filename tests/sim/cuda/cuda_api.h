@@ -24,6 +24,7 @@ typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCigParam_st CUctxCigParam;
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 typedef int CUkernelNodeAttrID;
+typedef struct CUuserObject_st *CUuserObject;
 typedef union CUlaunchAttributeValue_union {
 	char pad[64];
 } CUkernelNodeAttrValue;

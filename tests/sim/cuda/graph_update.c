@@ -165,6 +165,23 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 	return replace_by(hGraphExec, hNode, SIM_NODE_SET, &set, sizeof(set));
 }
 
+/* Flags are not kept, because none has an effect here. */
+CUresult cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
+{
+	ENTER(cuGraphExecGetFlags, INIT);
+	if (!hGraphExec || !flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = 0;
+	return CUDA_SUCCESS;
+}
+
+/* Nothing makes such objects here. */
+CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags)
+{
+	ENTER(cuGraphRetainUserObject, INIT);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
 {
 	ENTER(cuGraphNodeSetEnabled, INIT);
