@@ -290,8 +290,10 @@ class Graphs(FollowCase):
         return [{n for n in range(8) if self.where(done, n)[time] == "dd"} for time in (0, 1)]
 
     def test_a_trial_moves_and_undoes(self):
-        """With auto: no exchange can serve a graph that names all memory, so chunks of the larger buffers are tried on the host."""
-        self.program(f"make:6:16 make:9:18 nodes:0:15 mark {'graph:1 wait ' * 12} mark check", vram="512MiB",
+        """With auto: no exchange can serve a graph that names all memory, so chunks of the larger buffers are tried on the host.
+
+        A node that was disabled keeps the graph whole: else its launch node by node may be tried first."""
+        self.program(f"make:6:16 make:9:18 nodes:0:15 enable:0:0 enable:0:1 mark {'graph:1 wait ' * 12} mark check", vram="512MiB",
                      SPILL_MOVABLE_FOLLOW="auto", SPILL_DEVICE_LIMIT="210MiB", SPILL_MOVABLE_CHUNK="8MiB")
         self.assertGreater(self.at_marks()[0], 0, "no trial")
         self.assertLessEqual(self.checked_records()[-1]["peak"]["device_bytes"], 210 * MIB)
@@ -470,9 +472,10 @@ class Timed(TimedCase):
         self.assertIn("returns to its place", notes[1][2])
 
     def test_a_graph_gives_what_it_hardly_reads_for_what_it_reads(self):
-        """Weights are on the host. The newest allocation is named whole, and 4 KiB of it are read: trials exchange them."""
+        """Weights are on the host. The newest allocation is named whole, and 4 KiB of it are read: trials exchange them. The
+        graph is whole, as above."""
         look = " ".join(f"where:{n}" for n in range(13))
-        times, done = self.times(f"make:12:8 make:1:160 barely:12 nodes:0:13 {look}", "graph:1", 24, look,
+        times, done = self.times(f"make:12:8 make:1:160 barely:12 nodes:0:13 enable:0:0 enable:0:1 {look}", "graph:1", 24, look,
                                  SPILL_DEVICE_LIMIT="226MiB", **self.large)
         self.assertEqual(self.where(done, 0)[0], "hhhh")
         self.assertEqual([self.where(done, n)[1] for n in range(12)], ["dddd"] * 12)
