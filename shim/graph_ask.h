@@ -48,6 +48,40 @@
 SPILL_GRAPH_QUESTIONS(X)
 #undef X
 
+/* The kernel of a node, by either kind of handle. */
+static inline const void *spill_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
+{
+	return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
+}
+
+/* A node, and what the driver tells of it. */
+struct spill_graph_node {
+	int type;
+	bool told; /* the member of its type is set; others have none */
+	union {
+		CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+		CUDA_MEMCPY3D copy;
+		CUDA_MEMSET_NODE_PARAMS_v1 set;
+		CUgraph child;
+	};
+};
+
+/* False: not even the type is told. */
+static inline bool spill_graph_ask_node(CUgraphNode handle, struct spill_graph_node *node)
+{
+	if (!spill_ask_cuGraphNodeGetType(handle, &node->type))
+		return false;
+	node->told = (node->type == CU_GRAPH_NODE_TYPE_KERNEL &&
+	              spill_ask_cuGraphKernelNodeGetParams_v2(handle, &node->kernel)) ||
+	             (node->type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+	              spill_ask_cuGraphMemcpyNodeGetParams(handle, &node->copy)) ||
+	             (node->type == CU_GRAPH_NODE_TYPE_MEMSET &&
+	              spill_ask_cuGraphMemsetNodeGetParams(handle, &node->set)) ||
+	             (node->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+	              spill_ask_cuGraphChildGraphNodeGetGraph(handle, &node->child));
+	return true;
+}
+
 /* The caller frees the nodes. False: they cannot be read. */
 bool spill_graph_list(CUgraph graph, CUgraphNode **nodes, size_t *count);
 

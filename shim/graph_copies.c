@@ -15,8 +15,8 @@ static _Atomic bool forbidden; /* for good */
 
 static void end_nodes(struct spill_graph_nodes *nodes)
 {
-	if (nodes && nodes->done)
-		spill_ask_cuEventDestroy_v2(nodes->done);
+	if (nodes && nodes->order.done)
+		spill_ask_cuEventDestroy_v2(nodes->order.done);
 	free(nodes);
 }
 
@@ -65,10 +65,7 @@ static struct spill_graph_nodes *replace(struct spill_graph_nodes *old, struct s
 		old->outdated = true;
 		return old;
 	}
-	fresh->done = old->done;
-	fresh->pending = old->pending;
-	fresh->last = old->last;
-	fresh->seen = old->seen;
+	fresh->order = old->order;
 	free(old);
 	return fresh;
 }
@@ -114,7 +111,7 @@ void spill_graph_copies_lost(CUgraphExec exec)
 {
 	uint64_t site;
 	struct spill_graph_nodes *nodes = spill_graph_access_take_nodes(exec, &site);
-	bool pending = nodes && nodes->pending;
+	bool pending = nodes && nodes->order.pending;
 	spill_graph_access_forget(exec);
 	if (!pending) {
 		end_nodes(nodes);

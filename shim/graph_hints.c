@@ -15,7 +15,6 @@
 #include "vendor_pool.h"
 #include "params.h"
 #include "chunked.h"
-#include "real.h"
 #include "process.h"
 
 #define SLOTS (2 * SPILL_GRAPH_RANGES)
@@ -85,8 +84,8 @@ static void read_kernel(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v
 /* The second version begins like the first. */
 static void read_kernel_v2(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
 {
-	const void *function = kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
-	read_kernel(reading, (const CUDA_KERNEL_NODE_PARAMS_v1 *)(const void *)kernel, function);
+	read_kernel(reading, (const CUDA_KERNEL_NODE_PARAMS_v1 *)(const void *)kernel,
+	            spill_graph_kernel(kernel));
 }
 
 static void read_copy(struct reading *reading, const CUDA_MEMCPY3D *copy)
@@ -103,29 +102,22 @@ static void read_set(struct reading *reading, const CUDA_MEMSET_NODE_PARAMS_v1 *
 
 static void read_graph(struct reading *reading, CUgraph graph, unsigned depth);
 
-static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
+static void read_node(struct reading *reading, CUgraphNode handle, unsigned depth)
 {
-	union {
-		CUDA_KERNEL_NODE_PARAMS_v2 kernel;
-		CUDA_MEMCPY3D copy;
-		CUDA_MEMSET_NODE_PARAMS_v1 set;
-		CUgraph child;
-	} params;
-	int type;
-	if (!spill_ask_cuGraphNodeGetType(node, &type))
+	struct spill_graph_node node;
+	if (!spill_graph_ask_node(handle, &node))
 		return;
-	mix_into_site(reading, (uint64_t)type);
-	if (type == CU_GRAPH_NODE_TYPE_KERNEL &&
-	    spill_ask_cuGraphKernelNodeGetParams_v2(node, &params.kernel))
-		read_kernel_v2(reading, &params.kernel);
-	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY &&
-	         spill_ask_cuGraphMemcpyNodeGetParams(node, &params.copy))
-		read_copy(reading, &params.copy);
-	else if (type == CU_GRAPH_NODE_TYPE_MEMSET && spill_ask_cuGraphMemsetNodeGetParams(node, &params.set))
-		read_set(reading, &params.set);
-	else if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
-	         spill_ask_cuGraphChildGraphNodeGetGraph(node, &params.child))
-		read_graph(reading, params.child, depth + 1);
+	mix_into_site(reading, (uint64_t)node.type);
+	if (!node.told)
+		return;
+	if (node.type == CU_GRAPH_NODE_TYPE_KERNEL)
+		read_kernel_v2(reading, &node.kernel);
+	else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY)
+		read_copy(reading, &node.copy);
+	else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET)
+		read_set(reading, &node.set);
+	else
+		read_graph(reading, node.child, depth + 1);
 }
 
 static void read_graph(struct reading *reading, CUgraph graph, unsigned depth)
@@ -307,6 +299,8 @@ void spill_graph_changed(const struct spill_graph_change *change)
 	                                       spill_access_recording_on());
 	if (change->alone)
 		spill_graph_copies_forbid();
+	if (!exec)
+		return;
 	if (!follows && !(change->made && spill_vendor_pool_has_graphs())) {
 		spill_graph_copies_missed(exec, change->made);
 		return;

@@ -10,13 +10,10 @@
 #include "graph_ask.h"
 #include "graph_copies.h"
 #include "graph_modes.h"
+#include "layouts.h"
 #include "nodes.h"
 #include "registry.h"
-#include "layouts.h"
 #include "work.h"
-
-/* CU_STREAM_PER_THREAD */
-#define PER_THREAD ((CUstream)2)
 
 /*
  * A stream takes 1,021 launches, and the next one waits for the first (measured: docs/measurements.md). If the stream waits
@@ -33,7 +30,7 @@
 /* Before the first node, so that nothing can fail behind the last. */
 static bool has_event(struct spill_graph_nodes *nodes)
 {
-	return nodes->done || spill_ask_cuEventCreate(&nodes->done, SPILL_EVENT_DISABLE_TIMING);
+	return nodes->order.done || spill_ask_cuEventCreate(&nodes->order.done, SPILL_EVENT_DISABLE_TIMING);
 }
 
 static bool is_idle(CUstream stream)
@@ -202,18 +199,18 @@ static bool is_captured(const struct spill_hint *hint)
 /* Each thread has its own stream of that name. */
 static uint64_t owner_of(CUstream stream)
 {
-	return stream == PER_THREAD ? spill_capture_thread() : 0;
+	return stream == spill_capture_stream(NULL, true) ? spill_capture_thread() : 0;
 }
 
 static bool is_last(const struct spill_graph_nodes *nodes, CUstream stream)
 {
-	return nodes->last == stream && nodes->thread == owner_of(stream);
+	return nodes->order.seen && nodes->order.last == stream && nodes->order.thread == owner_of(stream);
 }
 
 /* True: launch the nodes. The last launch was in the same stream, so they are behind it. */
 static bool can_launch(struct spill_graph_nodes *nodes, uint64_t site, CUstream stream)
 {
-	if (nodes->outdated || spill_graph_copies_forbidden() || !nodes->seen || !is_last(nodes, stream) ||
+	if (nodes->outdated || spill_graph_copies_forbidden() || !is_last(nodes, stream) ||
 	    spill_capture_any() || !spill_graph_modes_by_nodes(site))
 		return false;
 	if (is_in_context(nodes) && has_event(nodes) && has_shared_memory(nodes) && is_idle(stream))
@@ -229,14 +226,11 @@ static bool prepare(struct spill_graph_nodes *nodes, uint64_t site, const struct
 	int cancel = spill_ours_begin();
 	bool captured = is_captured(hint);
 	bool by_nodes = may && !captured && can_launch(nodes, site, stream);
-	if (nodes->pending && !is_last(nodes, stream) && !captured)
-		spill_ask_cuStreamWaitEvent(stream, nodes->done, 0);
-	if (!captured) {
-		nodes->last = stream;
-		nodes->thread = owner_of(stream);
-		nodes->seen = true;
-		nodes->pending = false;
-	}
+	if (nodes->order.pending && !is_last(nodes, stream) && !captured)
+		spill_ask_cuStreamWaitEvent(stream, nodes->order.done, 0);
+	if (!captured)
+		nodes->order = (struct spill_graph_order){
+		    .done = nodes->order.done, .last = stream, .thread = owner_of(stream), .seen = true};
 	spill_ours_end(cancel);
 	return by_nodes;
 }
@@ -245,7 +239,7 @@ static bool prepare(struct spill_graph_nodes *nodes, uint64_t site, const struct
 static bool launch_nodes(struct spill_graph_nodes *nodes, uint64_t site, CUstream stream, CUresult *result)
 {
 	unsigned submitted;
-	void *stopwatch = spill_before_nodes(site, stream, false);
+	void *stopwatch = spill_before_nodes(site, stream);
 	*result = launch_all(nodes, stream, &submitted);
 	spill_after_launch(stopwatch);
 	if (!submitted && *result) {
@@ -253,8 +247,8 @@ static bool launch_nodes(struct spill_graph_nodes *nodes, uint64_t site, CUstrea
 		return false;
 	}
 	int cancel = spill_ours_begin();
-	nodes->pending = spill_ask_cuEventRecord(nodes->done, stream);
-	if (!nodes->pending)
+	nodes->order.pending = spill_ask_cuEventRecord(nodes->order.done, stream);
+	if (!nodes->order.pending)
 		spill_ask_cuStreamSynchronize(stream);
 	spill_ours_end(cancel);
 	return true;
@@ -262,7 +256,7 @@ static bool launch_nodes(struct spill_graph_nodes *nodes, uint64_t site, CUstrea
 
 bool spill_graph_launch(const struct spill_hint *hint, bool may, CUresult *result)
 {
-	CUstream stream = hint->per_thread && !hint->stream ? PER_THREAD : hint->stream;
+	CUstream stream = spill_capture_stream(hint->stream, hint->per_thread);
 	uint64_t site;
 	int error = errno;
 	struct spill_graph_nodes *nodes = spill_graph_access_take_nodes(hint->graph, &site);

@@ -13,12 +13,6 @@
 /* Larger graphs are not copied. */
 #define MOST_BYTES (2u << 20)
 
-/* A copy in the making. */
-struct copy {
-	struct spill_graph_nodes *nodes;
-	bool failed;
-};
-
 /* -- room -------------------------------------------------------------------------------------- */
 
 static struct spill_graph_nodes *resize(struct spill_graph_nodes *nodes, size_t room)
@@ -31,22 +25,21 @@ static struct spill_graph_nodes *resize(struct spill_graph_nodes *nodes, size_t 
 	return larger;
 }
 
-/* A new node at the end, with so many bytes behind it. NULL: there is no room, and the copy has failed. */
-static struct spill_node *add_node(struct copy *copy, CUgraphNode handle, int type, size_t behind)
+/* A new node at the end, with so many bytes behind it. Moves *nodes if they need more room. NULL: there is none. */
+static struct spill_node *add_node(struct spill_graph_nodes **nodes, CUgraphNode handle, int type,
+                                   size_t behind)
 {
 	size_t bytes = spill_round_up(sizeof(struct spill_node) + behind, 8);
-	size_t end = copy->nodes->bytes + bytes;
-	if (end > copy->nodes->room) {
-		size_t room = spill_min(spill_max(2 * copy->nodes->room, end), MOST_BYTES);
-		struct spill_graph_nodes *larger = end <= room ? resize(copy->nodes, room) : NULL;
-		copy->failed |= !larger;
+	size_t end = (*nodes)->bytes + bytes;
+	if (end > (*nodes)->room) {
+		size_t room = spill_min(spill_max(2 * (*nodes)->room, end), MOST_BYTES);
+		struct spill_graph_nodes *larger = end <= room ? resize(*nodes, room) : NULL;
 		if (!larger)
 			return NULL;
-		copy->nodes = larger;
+		*nodes = larger;
 	}
-	struct spill_node *node = (struct spill_node *)(void *)(copy->nodes->nodes + copy->nodes->bytes);
-	copy->nodes->bytes = end;
-	copy->nodes->count++;
+	struct spill_node *node = (struct spill_node *)(void *)((*nodes)->nodes + (*nodes)->bytes);
+	(*nodes)->bytes = end;
 	memset(node, 0, bytes);
 	node->handle = handle;
 	node->type = type;
@@ -73,19 +66,21 @@ static const int attributes[] = {
 };
 #define ATTRIBUTES (sizeof(attributes) / sizeof(attributes[0]))
 
-static bool is_set(const CUlaunchAttributeValue *value)
+/* True: it is not at its default. A driver does not know those that are newer. */
+static bool has_attribute(CUgraphNode handle, int attribute, CUlaunchAttributeValue *value)
 {
 	static const CUlaunchAttributeValue none;
-	return memcmp(value, &none, sizeof(none)) != 0;
+	*value = none;
+	return spill_ask_cuGraphKernelNodeGetAttribute(handle, attribute, value) &&
+	       memcmp(value, &none, sizeof(none)) != 0;
 }
 
-/* Attributes that are not at their default. A driver does not know those that are newer. */
 static uint32_t read_attributes(CUgraphNode handle, CUlaunchAttribute *found)
 {
 	uint32_t count = 0;
 	for (unsigned i = 0; i < ATTRIBUTES; i++) {
-		CUlaunchAttributeValue value = {{0}};
-		if (spill_ask_cuGraphKernelNodeGetAttribute(handle, attributes[i], &value) && is_set(&value))
+		CUlaunchAttributeValue value;
+		if (has_attribute(handle, attributes[i], &value))
 			found[count++] = (CUlaunchAttribute){.id = attributes[i], .value = value};
 	}
 	return count;
@@ -94,15 +89,8 @@ static uint32_t read_attributes(CUgraphNode handle, CUlaunchAttribute *found)
 /* A kernel on the device may change the node. */
 static bool is_changed_by_device(CUgraphNode handle)
 {
-	CUlaunchAttributeValue value = {{0}};
-	return spill_ask_cuGraphKernelNodeGetAttribute(
-	           handle, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) &&
-	       is_set(&value);
-}
-
-static const void *function_of(const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
-{
-	return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
+	CUlaunchAttributeValue value;
+	return has_attribute(handle, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
 }
 
 /* Values, or a buffer, of the same sizes as the node's. False: they differ, or one is missing. */
@@ -149,19 +137,20 @@ static bool size_values(const CUDA_KERNEL_NODE_PARAMS_v2 *kernel, struct spill_n
 		*bytes = spill_round_up(node->buffer_bytes, 8);
 		return node->buffer_bytes;
 	}
-	if (!spill_layout_sizes(function_of(kernel), sizes, &node->parameters))
+	if (!spill_layout_sizes(spill_graph_kernel(kernel), sizes, &node->parameters))
 		return false;
 	for (uint32_t i = 0; i < node->parameters; i++)
 		*bytes += spill_round_up(sizes[i], 8);
 	return true;
 }
 
-static bool add_kernel(struct copy *copy, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
+static bool add_kernel(struct spill_graph_nodes **nodes, CUgraphNode handle,
+                       const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
 {
-	struct spill_node_kernel head = {.function = (CUfunction)function_of(kernel)};
+	struct spill_node_kernel head = {.function = (CUfunction)spill_graph_kernel(kernel)};
 	uint16_t sizes[SPILL_LAYOUT_PARAMETERS];
 	CUlaunchAttribute found[ATTRIBUTES];
-	CUcontext *context = &copy->nodes->context;
+	CUcontext *context = &(*nodes)->context;
 	size_t bytes;
 	if (is_changed_by_device(handle) || !size_values(kernel, &head, sizes, &bytes) || !kernel->ctx ||
 	    (*context && *context != kernel->ctx))
@@ -169,8 +158,8 @@ static bool add_kernel(struct copy *copy, CUgraphNode handle, const CUDA_KERNEL_
 	*context = kernel->ctx;
 	head.attributes = read_attributes(handle, found);
 	size_t listed = head.attributes * sizeof(found[0]);
-	struct spill_node *node =
-	    add_node(copy, handle, CU_GRAPH_NODE_TYPE_KERNEL, listed + (head.parameters + 1) / 2 * 8 + bytes);
+	struct spill_node *node = add_node(nodes, handle, CU_GRAPH_NODE_TYPE_KERNEL,
+	                                   listed + (head.parameters + 1) / 2 * 8 + bytes);
 	if (!node)
 		return false;
 	node->kernel = head;
@@ -207,56 +196,39 @@ static bool fill_set(struct spill_node *node, const CUDA_MEMSET_NODE_PARAMS_v1 *
 }
 
 /* A copy or set without an extent does nothing. */
-static bool add_copy(struct copy *copy, CUgraphNode handle, const CUDA_MEMCPY3D *params)
+static bool add_copy(struct spill_graph_nodes **nodes, CUgraphNode handle, const CUDA_MEMCPY3D *params)
 {
 	if (!params->WidthInBytes || !params->Height || !params->Depth)
 		return true;
-	struct spill_node *node = add_node(copy, handle, CU_GRAPH_NODE_TYPE_MEMCPY, 0);
+	struct spill_node *node = add_node(nodes, handle, CU_GRAPH_NODE_TYPE_MEMCPY, 0);
 	return node && fill_copy(node, params);
 }
 
-static bool add_set(struct copy *copy, CUgraphNode handle, const CUDA_MEMSET_NODE_PARAMS_v1 *params)
+static bool add_set(struct spill_graph_nodes **nodes, CUgraphNode handle,
+                    const CUDA_MEMSET_NODE_PARAMS_v1 *params)
 {
 	if (!params->width || !params->height)
 		return true;
-	struct spill_node *node = add_node(copy, handle, CU_GRAPH_NODE_TYPE_MEMSET, 0);
+	struct spill_node *node = add_node(nodes, handle, CU_GRAPH_NODE_TYPE_MEMSET, 0);
 	return node && fill_set(node, params);
 }
 
 /* -- graphs ------------------------------------------------------------------------------------ */
 
-static void add_graph(struct copy *copy, CUgraph graph, unsigned depth);
+static bool add_graph(struct spill_graph_nodes **nodes, CUgraph graph, unsigned depth);
 
-/* False: it cannot be launched by itself, or the driver does not tell all of it. */
-static bool add_any(struct copy *copy, CUgraphNode handle, unsigned depth)
+/* False: it cannot be launched by itself, there is no room, or the driver does not tell all of it. */
+static bool add_any(struct spill_graph_nodes **nodes, CUgraphNode handle, unsigned depth)
 {
-	union {
-		CUDA_KERNEL_NODE_PARAMS_v2 kernel;
-		CUDA_MEMCPY3D copy;
-		CUDA_MEMSET_NODE_PARAMS_v1 set;
-		CUgraph child;
-	} params;
-	int type;
-	if (!spill_ask_cuGraphNodeGetType(handle, &type))
+	struct spill_graph_node node;
+	if (!spill_graph_ask_node(handle, &node))
 		return false;
-	switch (type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return spill_ask_cuGraphKernelNodeGetParams_v2(handle, &params.kernel) &&
-		       add_kernel(copy, handle, &params.kernel);
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return spill_ask_cuGraphMemcpyNodeGetParams(handle, &params.copy) &&
-		       add_copy(copy, handle, &params.copy);
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-		return spill_ask_cuGraphMemsetNodeGetParams(handle, &params.set) &&
-		       add_set(copy, handle, &params.set);
-	case CU_GRAPH_NODE_TYPE_GRAPH:
-		if (!spill_ask_cuGraphChildGraphNodeGetGraph(handle, &params.child))
-			return false;
-		add_graph(copy, params.child, depth + 1);
-		return true;
-	default:
-		return type == CU_GRAPH_NODE_TYPE_EMPTY;
-	}
+	if (!node.told)
+		return node.type == CU_GRAPH_NODE_TYPE_EMPTY;
+	return node.type == CU_GRAPH_NODE_TYPE_KERNEL   ? add_kernel(nodes, handle, &node.kernel)
+	       : node.type == CU_GRAPH_NODE_TYPE_MEMCPY ? add_copy(nodes, handle, &node.copy)
+	       : node.type == CU_GRAPH_NODE_TYPE_MEMSET ? add_set(nodes, handle, &node.set)
+	                                                : add_graph(nodes, node.child, depth + 1);
 }
 
 struct place {
@@ -317,29 +289,25 @@ static bool is_in_order(CUgraph graph, const CUgraphNode *nodes, size_t count)
 	return is;
 }
 
-static void add_graph(struct copy *copy, CUgraph graph, unsigned depth)
+static bool add_graph(struct spill_graph_nodes **nodes, CUgraph graph, unsigned depth)
 {
-	CUgraphNode *nodes;
+	CUgraphNode *handles;
 	size_t count;
-	if (depth > SPILL_GRAPH_DEEPEST || !spill_graph_list(graph, &nodes, &count)) {
-		copy->failed = true;
-		return;
-	}
-	copy->failed |= !is_in_order(graph, nodes, count);
-	for (size_t i = 0; i < count && !copy->failed; i++)
-		copy->failed |= !add_any(copy, nodes[i], depth);
-	free(nodes);
+	if (depth > SPILL_GRAPH_DEEPEST || !spill_graph_list(graph, &handles, &count))
+		return false;
+	bool added = is_in_order(graph, handles, count);
+	for (size_t i = 0; i < count && added; i++)
+		added = add_any(nodes, handles[i], depth);
+	free(handles);
+	return added;
 }
 
 struct spill_graph_nodes *spill_graph_nodes_read(CUgraph graph)
 {
-	struct copy copy = {.nodes = resize(NULL, 4096)};
-	if (!copy.nodes)
-		return NULL;
-	add_graph(&copy, graph, 0);
-	if (!copy.failed)
-		return copy.nodes;
-	free(copy.nodes);
+	struct spill_graph_nodes *nodes = resize(NULL, 4096);
+	if (nodes && add_graph(&nodes, graph, 0))
+		return nodes;
+	free(nodes);
 	return NULL;
 }
 
@@ -369,7 +337,7 @@ bool spill_graph_nodes_change(struct spill_graph_nodes *nodes, const struct spil
 	if (node->type == CU_GRAPH_NODE_TYPE_KERNEL && change->kernel_v2)
 		return change_kernel(node,
 		                     (const CUDA_KERNEL_NODE_PARAMS_v1 *)(const void *)change->kernel_v2,
-		                     function_of(change->kernel_v2));
+		                     spill_graph_kernel(change->kernel_v2));
 	if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY && change->copy)
 		return fill_copy(node, change->copy);
 	return node->type == CU_GRAPH_NODE_TYPE_MEMSET && change->set && fill_set(node, change->set);

@@ -38,20 +38,23 @@ struct spill_node {
 	};
 };
 
-struct spill_graph_nodes {
-	size_t bytes, room; /* of the nodes */
-	unsigned count;
-	bool outdated;     /* the graph is another by now, and launched as a whole */
-	bool unreadable;   /* outdated for good: a node cannot be launched by itself */
-	CUcontext context; /* of its kernels; NULL: it has none */
-	/*
-	 * CUDA has launches of an executable graph wait for each other. `last`: the stream of the last launch that was seen;
-	 * the next one by nodes is in the same. If the last was by nodes, one in another stream waits for `done`.
-	 */
+/*
+ * CUDA has launches of an executable graph wait for each other. `last`: the stream of the last launch that was seen;
+ * the next one by nodes is in the same. If the last was by nodes, one in another stream waits for `done`.
+ */
+struct spill_graph_order {
 	CUevent done;
 	CUstream last;
 	uint64_t thread; /* whose stream that is; 0: the program's */
 	bool seen, pending;
+};
+
+struct spill_graph_nodes {
+	size_t bytes, room; /* of the nodes */
+	bool outdated;      /* the graph is another by now, and launched as a whole */
+	bool unreadable;    /* outdated for good: a node cannot be launched by itself */
+	CUcontext context;  /* of its kernels; NULL: it has none */
+	struct spill_graph_order order;
 	_Alignas(8) char nodes[]; /* struct spill_node each */
 };
 

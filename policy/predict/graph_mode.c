@@ -36,13 +36,7 @@
 #define WAIT_LAUNCHES 64
 #define WAIT_MOST_NS (600 * SECOND)
 
-static uint64_t median(const struct spill_graph_mode *mode)
-{
-	uint64_t a = mode->samples[0], b = mode->samples[1], c = mode->samples[2];
-	return spill_max(spill_min(a, b), spill_min(spill_max(a, b), c));
-}
-
-_Static_assert(SPILL_GRAPH_MODE_SAMPLES == 3, "median takes three");
+_Static_assert(SPILL_GRAPH_MODE_SAMPLES == 3, "spill_median_of_three takes as many");
 
 /* True: the samples of whole launches tell whether a trial is worth it. */
 static bool is_known(const struct spill_graph_mode *mode, uint64_t copy_ns)
@@ -95,7 +89,7 @@ bool spill_graph_mode_whole(struct spill_graph_mode *mode, const void *stream, u
 	mode->stream = stream;
 	if (!is_known(mode, copy_ns))
 		return true;
-	mode->whole_ns = mode->sampled == 1 ? mode->samples[0] : median(mode);
+	mode->whole_ns = mode->sampled == 1 ? mode->samples[0] : spill_median_of_three(mode->samples);
 	if (mode->whole_ns < LEAST_NS || WORTH_THIRDS * mode->whole_ns < (WORTH_THIRDS + 1) * copy_ns)
 		wait_whole(mode, now_ns);
 	else
@@ -122,7 +116,7 @@ static void judge(struct spill_graph_mode *mode, uint64_t ns, uint64_t now_ns)
 	if (mode->sampled > 1 && ns > BAD_TIMES * mode->whole_ns) {
 		wait_whole(mode, now_ns);
 	} else if (mode->sampled >= TRIED) {
-		mode->nodes_ns = median(mode);
+		mode->nodes_ns = spill_median_of_three(mode->samples);
 		if ((KEPT_QUARTERS + 1) * mode->nodes_ns < KEPT_QUARTERS * mode->whole_ns)
 			keep_nodes(mode, now_ns);
 		else
@@ -130,15 +124,11 @@ static void judge(struct spill_graph_mode *mode, uint64_t ns, uint64_t now_ns)
 	}
 }
 
-/* Of the last launches. */
-static bool take_less(const struct spill_graph_mode *mode, uint64_t than_ns)
+/* True: whole launches are better. `ns`: what the last launches of the phase took. */
+static bool is_left(const struct spill_graph_mode *mode, uint64_t ns)
 {
-	return mode->sampled >= SPILL_GRAPH_MODE_SAMPLES && median(mode) < than_ns;
-}
-
-static bool take_longer(const struct spill_graph_mode *mode, uint64_t than_ns)
-{
-	return mode->sampled >= SPILL_GRAPH_MODE_SAMPLES && median(mode) > than_ns;
+	return (mode->phase == SPILL_GRAPH_NODES && ns > mode->whole_ns) ||
+	       (mode->phase == SPILL_GRAPH_LOOKS && ns < mode->nodes_ns - mode->nodes_ns / BETTER_SHARE);
 }
 
 void spill_graph_mode_sample(struct spill_graph_mode *mode, bool by_nodes, uint64_t ns, uint64_t now_ns)
@@ -150,9 +140,8 @@ void spill_graph_mode_sample(struct spill_graph_mode *mode, bool by_nodes, uint6
 	mode->samples[mode->sampled++ % SPILL_GRAPH_MODE_SAMPLES] = ns;
 	if (mode->phase == SPILL_GRAPH_TRIES)
 		judge(mode, ns, now_ns);
-	else if ((mode->phase == SPILL_GRAPH_NODES && take_longer(mode, mode->whole_ns)) ||
-	         (mode->phase == SPILL_GRAPH_LOOKS &&
-	          take_less(mode, mode->nodes_ns - mode->nodes_ns / BETTER_SHARE)))
+	else if (mode->sampled >= SPILL_GRAPH_MODE_SAMPLES &&
+	         is_left(mode, spill_median_of_three(mode->samples)))
 		wait_whole(mode, now_ns);
 }
 

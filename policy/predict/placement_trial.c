@@ -58,13 +58,7 @@ void spill_trial_set_cost(struct spill_placement_trial *trial, uint32_t key, uin
 
 /* -- samples ----------------------------------------------------------------------------------- */
 
-static uint64_t median(const struct spill_placement_trial *trial)
-{
-	uint64_t a = trial->samples[0], b = trial->samples[1], c = trial->samples[2];
-	return spill_max(spill_min(a, b), spill_min(spill_max(a, b), c));
-}
-
-_Static_assert(SPILL_TRIAL_SAMPLES == 3, "median takes three");
+_Static_assert(SPILL_TRIAL_SAMPLES == 3, "spill_median_of_three takes as many");
 
 static void enter_phase(struct spill_placement_trial *trial, enum spill_trial_phase phase)
 {
@@ -205,7 +199,7 @@ static void learn(struct spill_placement_trial *trial, uint64_t ns, bool gains)
 
 static void judge(struct spill_placement_trial *trial)
 {
-	uint64_t ns = median(trial);
+	uint64_t ns = spill_median_of_three(trial->samples);
 	bool gains = ns + trial->base_ns / NOISE_SHARE < trial->base_ns;
 	learn(trial, ns, gains);
 	if (gains) {
@@ -241,7 +235,7 @@ static enum spill_trial_step step_on(struct spill_placement_trial *trial, uint64
 		judge(trial);
 		return trial->phase == SPILL_TRIAL_KEEPS ? SPILL_TRIAL_KEEP : SPILL_TRIAL_UNDO;
 	}
-	trial->base_ns = median(trial);
+	trial->base_ns = spill_median_of_three(trial->samples);
 	if (now_ns >= trial->next_ns)
 		return SPILL_TRIAL_PROPOSE;
 	trial->settled_ns = trial->base_ns;

@@ -14,6 +14,12 @@ static inline uint64_t spill_max(uint64_t one, uint64_t other)
 	return one > other ? one : other;
 }
 
+static inline uint64_t spill_median_of_three(const uint64_t of[3])
+{
+	uint64_t a = of[0], b = of[1], c = of[2];
+	return spill_max(spill_min(a, b), spill_min(spill_max(a, b), c));
+}
+
 /* from - take, or 0 if that would be negative. */
 static inline uint64_t spill_minus(uint64_t from, uint64_t take)
 {

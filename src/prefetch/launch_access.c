@@ -167,9 +167,9 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	if (!came && !overlaps)
 		spill_prefetch_left_in_place(access, &advice);
 	count_in_place(access, &advice, came);
-	uint64_t placement = !came && advice.learned && is_tried(access) ? spill_trial_before(access) : 0;
-	bool compared =
-	    !came && advice.learned && is_tried(access) && spill_graph_modes_whole(access, advice.copy_ns);
+	bool tried = !came && advice.learned && is_tried(access);
+	uint64_t placement = tried ? spill_trial_before(access) : 0;
+	bool compared = tried && spill_graph_modes_whole(access, advice.copy_ns);
 	uint64_t number = spill_access_recording_launch(access, advice.site);
 	bool timed =
 	    (advice.timed || compared || recording_wants_time(access)) && !came && is_as_hinted(access);
@@ -182,11 +182,11 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	return stopwatch;
 }
 
-void *spill_before_nodes(uint64_t site, void *stream, bool per_thread)
+void *spill_before_nodes(uint64_t site, void *stream)
 {
 	int error = errno, cancel = spill_ours_begin();
-	void *stopwatch = start_in(stream, per_thread,
-	                           &(const struct spill_stopwatch_access){.graph = site, .by_nodes = true});
+	void *stopwatch =
+	    start_in(stream, false, &(const struct spill_stopwatch_access){.graph = site, .by_nodes = true});
 	spill_ours_end(cancel);
 	errno = error;
 	return stopwatch;

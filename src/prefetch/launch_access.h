@@ -68,9 +68,10 @@ void spill_after_launch(void *stopwatch);
 
 /*
  * Called before the nodes of a graph are launched one by one (graph_modes.h), each with the calls above. Returns a
- * stopwatch of all, as above. `site`: the graph's. pre: as spill_before_launch
+ * stopwatch of all, as above. `site`: the graph's. `stream`: a name of spill_capture_stream. pre: as
+ * spill_before_launch
  */
-void *spill_before_nodes(uint64_t site, void *stream, bool per_thread);
+void *spill_before_nodes(uint64_t site, void *stream);
 
 /*
  * For tests: `other` is called in place of the two functions above; NULL: none. It must live until

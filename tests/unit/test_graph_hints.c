@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "fake_libc.h"
+#include "graph_copies.h"
 
 /* -- nodes ------------------------------------------------------------------------------------------------ */
 
@@ -317,4 +318,15 @@ CHILD_TEST(each_granule_once)
 	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == 4000);
 	free(sets);
 	free(words);
+}
+
+/* It is of no executable graph, so nothing is read. */
+CHILD_TEST(where_graphs_own_objects_they_stay_whole)
+{
+	chunks(1, 0);
+	make(1, GRAPH(SET(AT(0))));
+	asked = 0;
+	CHECK(!spill_graph_copies_forbidden());
+	change(&(struct spill_graph_change){.alone = true});
+	CHECK(spill_graph_copies_forbidden() && !asked && launch(1) == 1);
 }

@@ -171,10 +171,9 @@ void *spill_hint(const struct spill_hint *hint)
 	return &stopwatch;
 }
 
-void *spill_before_nodes(uint64_t site, void *stream, bool per_thread)
+void *spill_before_nodes(uint64_t site, void *stream)
 {
 	assert_int_equal(site, SITE);
-	assert_false(per_thread);
 	say("begin", stream);
 	return &all;
 }
@@ -354,8 +353,8 @@ static void make(unsigned kernel_bytes)
 	world.kernel_bytes = kernel_bytes;
 	struct spill_graph_nodes *nodes = calloc(1, 8192);
 	nodes->context = CONTEXT;
-	nodes->last = STREAM;
-	nodes->seen = true;
+	nodes->order.last = STREAM;
+	nodes->order.seen = true;
 	add_kernel(nodes);
 	add_copy(nodes, 1);
 	add_copy(nodes, 2);
@@ -464,8 +463,8 @@ TEST(the_first_launch_is_whole)
 	uint64_t site;
 	CUresult result;
 	struct spill_graph_nodes *nodes = spill_graph_access_take_nodes(EXEC, &site);
-	nodes->last = NULL;
-	nodes->seen = false;
+	nodes->order.last = NULL;
+	nodes->order.seen = false;
 	keep(nodes);
 	assert_false(launch_in(NULL, false, &result));
 	assert_true(launch_in(NULL, false, &result));
@@ -642,11 +641,17 @@ TEST(an_update_keeps_the_order_of_launches)
 	launch();
 	assert_said("begin " ALL "end record- ");
 	struct spill_graph_nodes *nodes = changed((struct spill_graph_change){.exec = EXEC, .graph = GRAPH});
-	assert_true(nodes->done == EVENT && nodes->pending && !nodes->outdated && !nodes->bytes);
+	assert_true(nodes->order.done == EVENT && nodes->order.pending && !nodes->outdated && !nodes->bytes);
+	keep(nodes);
+	/* Also which thread's stream it was. */
+	nodes->order.thread = 12;
+	nodes = changed((struct spill_graph_change){.exec = EXEC, .graph = GRAPH});
+	assert_true(nodes->order.thread == 12 && nodes->order.last == STREAM && nodes->order.seen);
+	nodes->order.thread = 0;
 	keep(nodes);
 	world.wanted = false;
 	nodes = changed((struct spill_graph_change){.exec = EXEC, .graph = GRAPH});
-	assert_true(nodes->done == EVENT && nodes->pending && nodes->outdated);
+	assert_true(nodes->order.done == EVENT && nodes->order.pending && nodes->outdated);
 	keep(nodes);
 	CUresult result;
 	assert_false(launch_in(NULL, false, &result));

@@ -470,12 +470,12 @@ TEST(which_launches_are_tried)
 TEST(launches_of_all_nodes_are_timed)
 {
 	errno = ERANGE;
-	assert_ptr_equal(spill_before_nodes(17, &world, true), &stopwatch);
+	assert_ptr_equal(spill_before_nodes(17, &world), &stopwatch);
 	assert_true(seen.timed.graph == 17 && seen.timed.by_nodes && !seen.timed.count);
 	assert_int_equal(seen.recorded, 0);
 	assert_int_equal(errno, ERANGE);
 	world.no_device = true;
-	assert_null(spill_before_nodes(17, &world, true));
+	assert_null(spill_before_nodes(17, &world));
 }
 
 static const void *stood_in[2];

@@ -214,8 +214,7 @@ TEST(nodes_are_copied_in_order_with_their_values)
 	struct spill_graph_nodes *nodes = read_graph(&graph);
 	assert_non_null(nodes);
 	assert_ptr_equal(nodes->context, CONTEXT);
-	assert_int_equal(nodes->count, 4);
-	assert_true(!nodes->outdated && !nodes->pending && !nodes->done);
+	assert_true(!nodes->outdated && !nodes->order.pending && !nodes->order.done);
 	pointer = 0; /* the copies are the values of then */
 	const struct spill_node *node = spill_graph_nodes_next(nodes, NULL);
 	pointer = BASE;
