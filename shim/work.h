@@ -117,8 +117,7 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 	    if (((const struct spill_hint){__VA_ARGS__}.graph) && spill_graph_launch_looks() && \
 	        spill_work_is_outermost(self) && \
 	        spill_graph_launch(&(const struct spill_hint){__VA_ARGS__}, spill_work_followed(self), \
-	                           (CUresult *)&result)) \
-		    return result; \
+	                           (CUresult *)&result)) return result; \
 	    if (spill_work_followed(self)) { \
 		    void *stopwatch = spill_hint(&(const struct spill_hint){__VA_ARGS__}); \
 		    SPILL_WORK_CALL(symbol, args, ((const struct spill_hint){__VA_ARGS__}.graph)); \
