@@ -63,6 +63,7 @@ struct moving_block {
 	int device;                     /* that has it */
 	const atomic_bool *shared;      /* the other device has access; see moving_reaches */
 	struct moving_mempool *mempool; /* ORDERED: the thread's pool that it counts in, if it still exists */
+	int taken_on;                   /* ORDERED: the device of the stream that it was taken on */
 	CUdeviceptr address;
 	uint64_t bytes;         /* a multiple of 8; the last piece may be short */
 	uint64_t room;          /* POOL: addresses that are reserved */

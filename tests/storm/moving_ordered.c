@@ -18,6 +18,7 @@ static CUresult take(struct moving_worker *worker, struct moving_block *block)
 	struct moving_mempool *mempool = block->mempool;
 
 	block->shared = mempool ? &mempool->shared : &default_shared[block->device];
+	block->taken_on = moving_device_of(worker, block->stream);
 	if (!mempool)
 		return cuMemAllocAsync(&block->address, block->bytes, stream);
 	CUresult result = cuMemAllocFromPoolAsync(&block->address, block->bytes, mempool->handle, stream);
@@ -115,7 +116,7 @@ static void free_on_fleeting(struct moving_worker *worker, struct moving_block *
 /* cuMemFree does not wait. It comes behind the work of the context whose stream the memory was for. */
 static void free_plainly(struct moving_worker *worker, struct moving_block *block)
 {
-	if (moving_device_of(worker, block->stream) != block->device || block->mempool)
+	if (moving_device_of(worker, block->stream) != block->taken_on)
 		moving_alone(worker, block);
 	count_free(block, false);
 	moving_must(worker, "cuMemFree", cuMemFree_v2(block->address));
