@@ -65,6 +65,8 @@ static void copy_box(const struct sim_box *to, const struct sim_box *from, uint6
 		const char *f = (const char *)from->address + slice * from->slice;
 
 		if (to->pitch == width && from->pitch == width) {
+			pages_ready(f, whole, false);
+			pages_ready(t, whole, true);
 			memmove(t, f, whole);
 			continue;
 		}

@@ -200,6 +200,11 @@ bool va_show(char *where, const struct sim_physical *physical, uint64_t offset, 
              int protection);
 void va_hide(char *where, uint64_t bytes);
 
+/* -- pages.c ----------------------------------------------------------------------------------- */
+
+/* Before much memory is read or written at once. Keeps errno. */
+void pages_ready(const void *start, uint64_t bytes, bool written);
+
 /* -- alloc.c, managed.c ------------------------------------------------------------------------ */
 
 void alloc_context_gone(struct sim_context *context);

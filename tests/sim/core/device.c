@@ -304,49 +304,12 @@ enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool 
 	return SIM_OK;
 }
 
-/*
- * A page that is given back to the kernel and faulted in anew costs three times as much as a cleared page. So the lowest
- * addresses of each device file, which are given out first, keep their pages. The host file gives all back, because tests read
- * how much memory the host has left. A sanitizer would follow each byte that is cleared.
- */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define KEPT ((uint64_t)0)
-#else
-#define KEPT ((uint64_t)128 << 20)
-#endif
-
-/* Pages that were never touched stay so. One in swap keeps its bytes. False: it is not known which pages are there. */
-static bool clear_pages(char *start, uint64_t bytes)
-{
-	unsigned char there[SIM_GRANULE / 4096];
-	const uint64_t each = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	for (uint64_t at = 0; at < bytes; at += SIM_GRANULE) {
-		uint64_t count = (bytes - at < SIM_GRANULE ? bytes - at : SIM_GRANULE) / each;
-
-		if (mincore(start + at, count * each, there))
-			return false;
-		for (uint64_t page = 0; page < count; page++)
-			if (there[page] & 1)
-				memset(start + at + page * each, 0, each);
-	}
-	return true;
-}
-
-static void clear(const struct file *file, char *start, uint64_t bytes)
-{
-	uint64_t offset = (uint64_t)(start - file->home);
-
-	if (file == &host_file || offset + bytes > KEPT || !clear_pages(start, bytes))
-		device_empty(start, bytes);
-}
-
 void device_part_end(const struct part *part)
 {
 	struct file *file = part->file;
 	bool on_device = file->place == SIM_ON_DEVICE;
 
-	clear(file, part->home, part->bytes);
+	device_empty(part->home, part->bytes);
 	space_give(&file->space, (uint64_t)part->home, part->bytes);
 	if (on_device && !part->uncounted)
 		device_discharge(file->id, part->bytes);

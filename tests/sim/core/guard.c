@@ -106,8 +106,11 @@ void *guard_reach(uint64_t address)
 
 void *guard_range(uint64_t address, uint64_t bytes, uint64_t times)
 {
+	void *start = guard_reach(address);
+
 	time_use(address, bytes, times, guard.device);
-	return guard_reach(address);
+	pages_ready(start, bytes, true);
+	return start;
 }
 
 int guard_device(void)

@@ -47,6 +47,7 @@ const struct sim_box_node *set_about(const void *data)
 
 static void set_row(void *to, uint32_t value, unsigned element, uint64_t width)
 {
+	pages_ready(to, width * element, true);
 	if (element == 1) {
 		memset(to, (int)(value & 0xff), width);
 	} else if (element == 2) {
