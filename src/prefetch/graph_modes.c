@@ -9,20 +9,36 @@
 #include "hash.h"
 #include "note.h"
 
-#define MODE_BITS 6
+/* Places in sets: a graph is in the one that its site names. */
+#define SET_BITS 6
+#define SET_PLACES 4
 /* Most notes about graphs that are launched otherwise. */
 #define MOST_NOTES 4
 
 _Atomic bool spill_graph_modes_used;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPH_MODES */
-/* The lock guards these. A graph has one place, from which a later one can push it. */
-static struct spill_graph_mode modes[1 << MODE_BITS];
+struct place {
+	struct spill_graph_mode mode;
+	uint64_t asked; /* when it was asked for last, as a number; 0: never */
+};
+
+/* The lock guards these. */
+static struct place places[1 << SET_BITS][SET_PLACES];
+static uint64_t asked;
 static unsigned note_count;
 
-static struct spill_graph_mode *place_of(uint64_t site)
+/* The graph's place, or the one of its set that was asked for least recently. pre: locked */
+static struct place *place_of(uint64_t site)
 {
-	return &modes[spill_hash_key((uint32_t)(site ^ site >> 32), MODE_BITS)];
+	struct place *set = places[spill_hash_key((uint32_t)(site ^ site >> 32), SET_BITS)], *oldest = set;
+	for (struct place *place = set; place < set + SET_PLACES; place++) {
+		if (place->mode.site == site)
+			return place;
+		if (place->asked < oldest->asked)
+			oldest = place;
+	}
+	return oldest;
 }
 
 /* NULL: nothing is known of the graph, or the lock is contended, because a launch does not wait here. Else locked. */
@@ -30,9 +46,11 @@ static struct spill_graph_mode *lock_mode(uint64_t site)
 {
 	if (pthread_mutex_trylock(&lock))
 		return NULL;
-	struct spill_graph_mode *mode = place_of(site);
-	if (mode->site == site)
-		return mode;
+	struct place *place = place_of(site);
+	if (place->mode.site == site) {
+		place->asked = ++asked;
+		return &place->mode;
+	}
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -41,11 +59,12 @@ bool spill_graph_modes_whole(const struct spill_launch_access *access, uint64_t 
 {
 	if (pthread_mutex_trylock(&lock))
 		return false;
-	struct spill_graph_mode *mode = place_of(access->site);
-	if (mode->site != access->site)
-		*mode = (struct spill_graph_mode){.site = access->site};
-	bool timed = spill_graph_mode_whole(mode, access->stream, (access->host_bytes >> 20) * copy_ns,
-	                                    spill_clock_ns());
+	struct place *place = place_of(access->site);
+	if (place->mode.site != access->site)
+		place->mode = (struct spill_graph_mode){.site = access->site};
+	place->asked = ++asked;
+	bool timed = spill_graph_mode_whole(&place->mode, access->stream,
+	                                    (access->host_bytes >> 20) * copy_ns, spill_clock_ns());
 	/* From now on launches of graphs are looked at, so that their order is known when the first is by nodes. */
 	atomic_store_explicit(&spill_graph_modes_used, true, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
@@ -120,6 +139,6 @@ void spill_graph_modes_reset(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	if (atomic_exchange(&spill_graph_modes_used, false)) /* else a child does not touch the pages */
-		memset(modes, 0, sizeof(modes));
-	note_count = 0;
+		memset(places, 0, sizeof(places));
+	asked = note_count = 0;
 }

@@ -126,7 +126,7 @@ TEST(what_is_no_graph_counts_for_nothing)
 	assert_false(spill_graph_modes_by_nodes(0));
 }
 
-/* Of very many graphs, some share a place: the later one has it. */
+/* Of very many graphs, the ones that were launched last are known. */
 TEST(many_graphs)
 {
 	for (uint64_t site = 2; site < 2000; site++)
@@ -134,6 +134,40 @@ TEST(many_graphs)
 			launch(site << 32 | site * 7, 200, 100);
 	assert_true(launch((uint64_t)1999 << 32 | 1999 * 7, 200, 100));
 	assert_false(launch((uint64_t)2 << 32 | 2 * 7, 200, 100));
+}
+
+/* Graphs whose sites differ in the upper bits alone are in one set, of four places. */
+static uint64_t in_one_set(uint64_t number)
+{
+	return number << 32 | number;
+}
+
+TEST(four_graphs_of_a_set_are_known_at_once)
+{
+	for (uint64_t number = 1; number <= 4; number++)
+		for (unsigned i = 0; i < 3; i++)
+			launch(in_one_set(number), 200, 100);
+	for (uint64_t number = 1; number <= 4; number++)
+		assert_true(launch(in_one_set(number), 200, 100));
+}
+
+TEST(a_new_graph_pushes_out_the_one_that_was_launched_least_recently)
+{
+	for (uint64_t number = 1; number <= 4; number++)
+		for (unsigned i = 0; i < 3; i++)
+			launch(in_one_set(number), 200, 100);
+	launch(in_one_set(1), 200, 100);
+	launch(in_one_set(5), 200, 100);
+	assert_false(spill_graph_modes_by_nodes(in_one_set(2)));
+	for (uint64_t number = 1; number <= 4; number++)
+		assert_int_equal(spill_graph_modes_by_nodes(in_one_set(number)), number != 2);
+	/* A first launch counts, even if its time does not arrive. */
+	static struct spill_launch_access access = {.host_bytes = 1000 * MIB};
+	access.site = in_one_set(6);
+	spill_graph_modes_whole(&access, COPY_NS);
+	launch(in_one_set(7), 200, 100);
+	assert_false(spill_graph_modes_by_nodes(in_one_set(1)));
+	assert_true(spill_graph_modes_by_nodes(in_one_set(3)));
 }
 
 TEST(a_forked_child_knows_nothing)
