@@ -38,13 +38,6 @@
 
 _Static_assert(SPILL_GRAPH_MODE_SAMPLES == 3, "spill_median_of_three takes as many");
 
-/* True: the samples of whole launches tell whether a trial is worth it. */
-static bool is_known(const struct spill_graph_mode *mode, uint64_t copy_ns)
-{
-	return mode->sampled == SPILL_GRAPH_MODE_SAMPLES ||
-	       (mode->sampled == 1 && mode->samples[0] > CLEAR_TIMES * copy_ns);
-}
-
 static void enter(struct spill_graph_mode *mode, enum spill_graph_phase phase)
 {
 	mode->phase = phase;
@@ -87,14 +80,21 @@ bool spill_graph_mode_whole(struct spill_graph_mode *mode, const void *stream, u
 	if (mode->stream != stream)
 		mode->sampled = 0;
 	mode->stream = stream;
-	if (!is_known(mode, copy_ns))
-		return true;
-	mode->whole_ns = mode->sampled == 1 ? mode->samples[0] : spill_median_of_three(mode->samples);
-	if (mode->whole_ns < LEAST_NS || WORTH_THIRDS * mode->whole_ns < (WORTH_THIRDS + 1) * copy_ns)
+	mode->copy_ns = copy_ns;
+	return true;
+}
+
+/* A whole launch was measured. The samples may tell whether a trial is worth it. */
+static void consider_trial(struct spill_graph_mode *mode, uint64_t now_ns)
+{
+	bool clear = mode->sampled == 1 && mode->samples[0] > CLEAR_TIMES * mode->copy_ns;
+	if (!clear && mode->sampled < SPILL_GRAPH_MODE_SAMPLES)
+		return;
+	mode->whole_ns = clear ? mode->samples[0] : spill_median_of_three(mode->samples);
+	if (mode->whole_ns < LEAST_NS || WORTH_THIRDS * mode->whole_ns < (WORTH_THIRDS + 1) * mode->copy_ns)
 		wait_whole(mode, now_ns);
 	else
 		enter(mode, SPILL_GRAPH_TRIES);
-	return false;
 }
 
 bool spill_graph_mode_by_nodes(struct spill_graph_mode *mode, uint64_t now_ns)
@@ -134,11 +134,12 @@ static bool is_left(const struct spill_graph_mode *mode, uint64_t ns)
 void spill_graph_mode_sample(struct spill_graph_mode *mode, bool by_nodes, uint64_t ns, uint64_t now_ns)
 {
 	/* It may be of a phase before. */
-	if (by_nodes == is_whole(mode) ||
-	    (mode->phase == SPILL_GRAPH_WHOLE && mode->sampled == SPILL_GRAPH_MODE_SAMPLES))
+	if (by_nodes == is_whole(mode) || (mode->phase == SPILL_GRAPH_WHOLE && now_ns < mode->next_ns))
 		return;
 	mode->samples[mode->sampled++ % SPILL_GRAPH_MODE_SAMPLES] = ns;
-	if (mode->phase == SPILL_GRAPH_TRIES)
+	if (mode->phase == SPILL_GRAPH_WHOLE)
+		consider_trial(mode, now_ns);
+	else if (mode->phase == SPILL_GRAPH_TRIES)
 		judge(mode, ns, now_ns);
 	else if (mode->sampled >= SPILL_GRAPH_MODE_SAMPLES &&
 	         is_left(mode, spill_median_of_three(mode->samples)))

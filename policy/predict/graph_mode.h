@@ -30,6 +30,7 @@ struct spill_graph_mode {
 	enum spill_graph_phase phase;
 	uint64_t samples[SPILL_GRAPH_MODE_SAMPLES]; /* the last ones of the phase, ns */
 	unsigned sampled, launches;                 /* in the phase */
+	uint64_t copy_ns;                           /* what copying would take at the last whole launch */
 	uint64_t whole_ns;                          /* what a whole launch takes */
 	uint64_t nodes_ns;                          /* what one node by node took when it was kept */
 	uint64_t next_ns;                           /* no trial and no look before */
@@ -39,7 +40,7 @@ struct spill_graph_mode {
 
 /*
  * Called before a whole launch. `copy_ns`: what it would take to exchange its memory on the host. True: time the
- * launch, and pass its time to spill_graph_mode_sample. May begin the trial of the launches after this one.
+ * launch, and pass its time to spill_graph_mode_sample.
  */
 bool spill_graph_mode_whole(struct spill_graph_mode *mode, const void *stream, uint64_t copy_ns,
                             uint64_t now_ns);
@@ -47,7 +48,7 @@ bool spill_graph_mode_whole(struct spill_graph_mode *mode, const void *stream, u
 /* True: launch it node by node. Called before each launch for which that is possible. */
 bool spill_graph_mode_by_nodes(struct spill_graph_mode *mode, uint64_t now_ns);
 
-/* A launch was measured: a whole one, or one made node by node. */
+/* A launch was measured: a whole one, or one made node by node. Begins and ends trials. */
 void spill_graph_mode_sample(struct spill_graph_mode *mode, bool by_nodes, uint64_t ns, uint64_t now_ns);
 
 /* The nodes cannot be launched now: the driver has refused the first, or the stream was busy for long. */
