@@ -201,6 +201,42 @@ TEST(nodes_that_take_longer_than_the_whole_did_are_launched_whole)
 	assert_int_equal(mode.phase, SPILL_GRAPH_WHOLE);
 }
 
+/* At the bounds: what is exactly so much is not more, and a wait ends at its moment. */
+TEST(bounds_are_exact)
+{
+	times(150, 90);
+	launch(); /* three times what copying takes */
+	assert_int_equal(mode.phase, SPILL_GRAPH_WHOLE);
+	begin(NULL);
+	times(200, 150);
+	launch_often(10);
+	assert_int_equal(mode.phase, SPILL_GRAPH_WHOLE);
+	assert_false(spill_graph_mode_whole(&mode, model.stream, model.copy_ns, mode.next_ns - 1));
+	assert_true(spill_graph_mode_whole(&mode, model.stream, model.copy_ns, mode.next_ns));
+	begin(NULL);
+	times(200, 100);
+	launch_often(10);
+	assert_true(spill_graph_mode_by_nodes(&mode, mode.next_ns - 1));
+	assert_false(spill_graph_mode_by_nodes(&mode, mode.next_ns));
+}
+
+TEST(three_launches_tell_that_the_whole_is_better)
+{
+	times(200, 100);
+	launch_often(10);
+	model.nodes_ns = 200 * MS;
+	launch_often(5);
+	assert_int_equal(mode.phase, SPILL_GRAPH_NODES);
+	begin(NULL);
+	times(200, 100);
+	launch_often(10);
+	model.nodes_ns = 201 * MS;
+	launch_often(2);
+	assert_int_equal(mode.phase, SPILL_GRAPH_NODES);
+	launch();
+	assert_int_equal(mode.phase, SPILL_GRAPH_WHOLE);
+}
+
 /* Launches of a graph in several streams wait for each other, and a trial compares those of one. */
 TEST(a_trial_begins_in_one_stream)
 {

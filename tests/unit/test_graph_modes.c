@@ -98,6 +98,18 @@ TEST(the_log_says_when_it_is_whole_again)
 	assert_int_equal(notes, 4);
 }
 
+TEST(a_look_in_vain_is_not_worth_a_note)
+{
+	unsigned whole = 0;
+	for (unsigned i = 0; i < 1000; i++)
+		whole += !launch(7, 200, 100);
+	assert_int_equal(whole, 26); /* the first, 24 of a look, and the one that ends it */
+	assert_int_equal(notes, 1);
+	for (unsigned i = 0; i < 3000; i++)
+		launch(7, 90, 100);
+	assert_int_equal(notes, 2); /* a look that found whole launches better is */
+}
+
 TEST(a_trial_in_vain_is_not_worth_a_note)
 {
 	unsigned by_nodes = 0;
@@ -116,6 +128,8 @@ TEST(a_refused_graph_is_whole)
 	assert_true(spill_graph_modes_by_nodes(7));
 	spill_graph_modes_refused(7);
 	assert_false(spill_graph_modes_by_nodes(7));
+	launch(8, 200, 100);
+	assert_true(launch(8, 200, 100));
 }
 
 /* Other launches are measured, too. */
