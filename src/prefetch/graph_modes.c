@@ -17,12 +17,12 @@
 
 _Atomic bool spill_graph_modes_used;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPH_MODES */
 struct place {
 	struct spill_graph_mode mode;
 	uint64_t asked; /* when it was asked for last, as a number; 0: never */
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPH_MODES */
 /* The lock guards these. */
 static struct place places[1 << SET_BITS][SET_PLACES];
 static uint64_t asked;
@@ -41,30 +41,33 @@ static struct place *place_of(uint64_t site)
 	return oldest;
 }
 
-/* NULL: nothing is known of the graph, or the lock is contended, because a launch does not wait here. Else locked. */
-static struct spill_graph_mode *lock_mode(uint64_t site)
+/*
+ * `fresh`: a graph of which nothing is known gets a place. NULL: nothing is known of it, or the lock is contended,
+ * because a launch does not wait here. Else locked.
+ */
+static struct spill_graph_mode *lock_mode(uint64_t site, bool fresh)
 {
 	if (pthread_mutex_trylock(&lock))
 		return NULL;
 	struct place *place = place_of(site);
-	if (place->mode.site == site) {
-		place->asked = ++asked;
-		return &place->mode;
+	if (place->mode.site != site) {
+		if (!fresh) {
+			pthread_mutex_unlock(&lock);
+			return NULL;
+		}
+		place->mode = (struct spill_graph_mode){.site = site};
 	}
-	pthread_mutex_unlock(&lock);
-	return NULL;
+	place->asked = ++asked;
+	return &place->mode;
 }
 
 bool spill_graph_modes_whole(const struct spill_launch_access *access, uint64_t copy_ns)
 {
-	if (pthread_mutex_trylock(&lock))
+	struct spill_graph_mode *mode = lock_mode(access->site, true);
+	if (!mode)
 		return false;
-	struct place *place = place_of(access->site);
-	if (place->mode.site != access->site)
-		place->mode = (struct spill_graph_mode){.site = access->site};
-	place->asked = ++asked;
-	bool timed = spill_graph_mode_whole(&place->mode, access->stream,
-	                                    (access->host_bytes >> 20) * copy_ns, spill_clock_ns());
+	bool timed = spill_graph_mode_whole(mode, access->stream, (access->host_bytes >> 20) * copy_ns,
+	                                    spill_clock_ns());
 	/* From now on launches of graphs are looked at, so that their order is known when the first is by nodes. */
 	atomic_store_explicit(&spill_graph_modes_used, true, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
@@ -73,7 +76,7 @@ bool spill_graph_modes_whole(const struct spill_launch_access *access, uint64_t 
 
 bool spill_graph_modes_by_nodes(uint64_t site)
 {
-	struct spill_graph_mode *mode = lock_mode(site);
+	struct spill_graph_mode *mode = lock_mode(site, false);
 	if (!mode)
 		return false;
 	bool is = spill_graph_mode_by_nodes(mode, spill_clock_ns());
@@ -83,7 +86,7 @@ bool spill_graph_modes_by_nodes(uint64_t site)
 
 void spill_graph_modes_refused(uint64_t site)
 {
-	struct spill_graph_mode *mode = lock_mode(site);
+	struct spill_graph_mode *mode = lock_mode(site, false);
 	if (!mode)
 		return;
 	spill_graph_mode_refused(mode, spill_clock_ns());
@@ -92,7 +95,7 @@ void spill_graph_modes_refused(uint64_t site)
 
 bool spill_graph_modes_wants_nodes(uint64_t site)
 {
-	struct spill_graph_mode *mode = lock_mode(site);
+	struct spill_graph_mode *mode = lock_mode(site, false);
 	if (!mode)
 		return true;
 	bool wants = spill_graph_mode_wants_nodes(mode, spill_clock_ns());
@@ -126,7 +129,7 @@ static void note_change(const struct spill_graph_mode *mode, enum spill_graph_ph
 
 void spill_graph_modes_measured(const struct spill_stopwatch_access *access, uint64_t ns)
 {
-	struct spill_graph_mode *mode = access->graph ? lock_mode(access->graph) : NULL;
+	struct spill_graph_mode *mode = access->graph ? lock_mode(access->graph, false) : NULL;
 	if (!mode)
 		return;
 	enum spill_graph_phase before = mode->phase;

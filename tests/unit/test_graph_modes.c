@@ -150,7 +150,7 @@ TEST(many_graphs)
 	assert_false(launch((uint64_t)2 << 32 | 2 * 7, 200, 100));
 }
 
-/* Graphs whose sites differ in the upper bits alone are in one set, of four places. */
+/* A set is chosen by both halves of a site, combined by XOR. Where they are equal, it is the same. It has four places. */
 static uint64_t in_one_set(uint64_t number)
 {
 	return number << 32 | number;

@@ -1,6 +1,6 @@
 /*
- * Makes pages present before they are used, all at once. A page fault takes 0.2 us on one machine and 12 us on another, where a
- * hypervisor follows page tables. In one call a page takes 0.2 us there, too (tests run on both).
+ * Makes pages present before they are used, all at once. Where a hypervisor follows page tables, a page fault takes 12 us and more.
+ * In one call a page takes 0.2 us there (docs/measurements.md, "What the tests take").
  */
 #include <errno.h>
 #include <sys/mman.h>
