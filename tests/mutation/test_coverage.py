@@ -78,6 +78,19 @@ class Lines(unittest.TestCase):
         (self.source / "src/twice.c").write_text("\n" + PRODUCT, encoding="utf-8")
         self.assertIsNone(again.runs("positive", "src/twice.c", 4), "the lines are other ones by now")
 
+    def test_one_who_stops_the_tests_goes_on_there(self):
+        def run(test):
+            if test["name"] == coverage.PART + 1:
+                raise KeyboardInterrupt
+            self.run_test()
+            return {"seconds": 1}
+
+        with self.assertRaises(KeyboardInterrupt):
+            coverage.Coverage(self.source, self.build).measure([{"name": number} for number in range(coverage.PART + 2)], run)
+        known = coverage.Coverage(self.source, self.build)
+        self.assertEqual(len(known.tests), coverage.PART)
+        self.assertTrue(known.runs("0", "src/twice.c", 3))
+
     def test_a_script_that_has_changed(self):
         script = self.source / "test.py"
         test = {"name": "a script", "cmd": ["python3", str(script)]}
