@@ -10,6 +10,7 @@
 #include "fake_clock.h"
 #include "fake_vendor.h"
 #include "forgotten.h"
+#include "heap.h"
 #include "chunk_map.h"
 #include "ledger.h"
 #include "chunked.h"
@@ -103,6 +104,34 @@ TEST(chunks_are_whole_granules)
 	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - FAKE_SMALL_UNIT, FAKE_SMALL_UNIT),
 	                 16 << 20);
 	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - 1, FAKE_SMALL_UNIT), 64 << 20);
+}
+
+static void make_and_end(void)
+{
+	struct spill_chunked *made = make(3 * CHUNK);
+	made->owner = malloc(100);
+	spill_placement_release(&made->base, false);
+}
+
+/* Each call of the vendor fails once. */
+static void make_in_vain(void)
+{
+	const char *error = NULL;
+	struct spill_placement *made = NULL;
+	for (unsigned failing = 1; !made; failing++) {
+		struct spill_place_request wanted = want(3 * CHUNK);
+		fake_vendor_fail(failing, failing + 1);
+		made = spill_place_movable.make(&wanted, &error);
+	}
+	fake_vendor_fail(0, 0);
+	spill_placement_release(made, false);
+}
+
+TEST(nothing_stays_of_what_has_ended)
+{
+	assert_heap_stays(make_and_end);
+	assert_heap_stays(make_in_vain);
+	nothing_is_held();
 }
 
 /* All or nothing, by the name of what refuses. */

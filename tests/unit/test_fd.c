@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fake_libc.h"
 #include "fd.h"
 
 TEST(every_error_has_a_text)
@@ -23,6 +24,71 @@ TEST(every_error_has_a_text)
 	assert_string_equal(spill_error_text(EPERM), "Operation not permitted");
 	for (unsigned i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		assert_string_equal(spill_error_text(unknown[i]), "an unknown error");
+}
+
+static int open_null(int *error)
+{
+	errno = EINTR; /* of a call before */
+	int fd = spill_fd_open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+	*error = errno;
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+TEST(only_an_interrupted_open_is_tried_again)
+{
+	static const struct {
+		int error;
+		unsigned failures, calls;
+	} cases[] = {{EINTR, 0, 1},
+	             {EINTR, SPILL_FD_TRIES - 1, SPILL_FD_TRIES},
+	             {EINTR, SPILL_FD_TRIES, SPILL_FD_TRIES},
+	             {ENOENT, 1, 1}};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int error;
+		fake_libc_fail(FAKE_open64, 1, cases[i].failures, cases[i].error);
+		int fd = open_null(&error);
+		assert_int_equal(fake_libc[FAKE_open64].calls, cases[i].calls);
+		fake_libc_reset();
+		assert_int_equal(fd >= 0, cases[i].failures < cases[i].calls);
+		assert_int_equal(error, cases[i].error);
+	}
+}
+
+/* Of the tries for each byte, the last is answered. */
+static bool interrupt_all_but_the_last(long arguments[6], long *result)
+{
+	static unsigned tries;
+	arguments[2] = 1;
+	errno = EINTR;
+	return ++tries % SPILL_FD_TRIES;
+}
+
+static ssize_t read_three(char *buffer)
+{
+	int ends[2];
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "abc", 3), 3);
+	ssize_t got = spill_fd_read(ends[0], buffer, 3);
+	close(ends[0]);
+	close(ends[1]);
+	return got;
+}
+
+TEST(only_an_interrupted_read_is_tried_again)
+{
+	char buffer[] = "...";
+	fake_libc[FAKE_read].hook = interrupt_all_but_the_last;
+	assert_int_equal(read_three(buffer), 3);
+	assert_string_equal(buffer, "abc");
+	fake_libc_fail(FAKE_read, 1, SPILL_FD_TRIES, EINTR);
+	assert_int_equal(read_three(buffer), -1);
+	assert_int_equal(fake_libc[FAKE_read].calls, SPILL_FD_TRIES);
+	fake_libc_fail(FAKE_read, 1, 1, EIO);
+	assert_int_equal(read_three(buffer), -1);
+	assert_int_equal(fake_libc[FAKE_read].calls, 1);
+	fake_libc_reset();
 }
 
 static void limit_descriptors(rlim_t most)

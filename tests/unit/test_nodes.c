@@ -2,10 +2,12 @@
 #define SETUP begin
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chunk_map.h"
+#include "fake_libc.h"
 #include "graph_ask.h"
 #include "nodes.h"
 #include "layouts.h"
@@ -33,7 +35,7 @@ struct graph {
 };
 
 static struct {
-	bool refuses_edges, has_no_v2, refuses_kernels, refuses_sizes;
+	bool refuses_edges, has_no_v2, refuses_types, refuses_kernels, refuses_sizes;
 	uint32_t parameters;
 	uint16_t sizes[SPILL_LAYOUT_PARAMETERS];
 } driver;
@@ -79,7 +81,7 @@ bool spill_ask_cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode 
 bool spill_ask_cuGraphNodeGetType(CUgraphNode node, int *type)
 {
 	*type = ((const struct node *)node)->type;
-	return true;
+	return !driver.refuses_types;
 }
 
 bool spill_ask_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *params)
@@ -271,8 +273,11 @@ TEST(large_graphs_are_copied_up_to_2_mib)
 		inner.nodes[i] = &kernels[i];
 		outer.nodes[i] = &children[i];
 	}
+	fake_libc_fail(FAKE_realloc, 1, 0, 0);
 	struct spill_graph_nodes *nodes = read_graph(&outer); /* 64 of 30 KiB */
 	assert_non_null(nodes);
+	assert_in_range(nodes->room, nodes->bytes, 2 << 20);
+	assert_in_range(fake_libc[FAKE_realloc].calls, 1, 8); /* it is doubled */
 	unsigned count = 0;
 	for (const struct spill_node *node = NULL; (node = spill_graph_nodes_next(nodes, node)); count++)
 		assert_memory_equal(spill_node_values(node), large, sizeof(large));
@@ -301,9 +306,16 @@ TEST(a_node_that_cannot_be_launched_leaves_the_graph_whole)
 	assert_false(is_copied(kernel));
 	kernel.kernel.kernelParams = (void *[]){&pointer, NULL, pair};
 	assert_false(is_copied(kernel));
+	driver.refuses_types = true;
+	assert_false(is_copied(a_kernel()));
+	driver.refuses_types = false;
 	driver.refuses_kernels = true;
 	assert_false(is_copied(a_kernel()));
 	driver.refuses_kernels = false;
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM); /* as a compiler has realloc(NULL, …) */
+	fake_libc_fail(FAKE_realloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	assert_false(is_copied(a_kernel()));
+	fake_libc_reset();
 	driver.refuses_sizes = true;
 	assert_false(is_copied(a_kernel()));
 	assert_false(is_copied(a_set(3)));

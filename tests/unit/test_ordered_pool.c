@@ -20,6 +20,7 @@
 #include "ended.h"
 #include "fake_libc.h"
 #include "fake_vendor.h"
+#include "heap.h"
 #include "minmax.h"
 #include "ordered_pool.h"
 #include "stream_frees.h"
@@ -165,6 +166,29 @@ static void pass_a_mark(const struct spill_stream_order *order)
 	assert_null(take(SEGMENT, order));
 	assert_int_equal(fake_vendor.marks, marks + 1);
 	passes = true;
+}
+
+static struct spill_ordered_pool *closed_pool;
+
+static void use_and_end_segments(void)
+{
+	struct spill_placement *range = grow(pool, SEGMENT / 4, &first), *next = take(SEGMENT / 4, &first);
+	assert_non_null(next);
+	give(range, &first);
+	give(next, &first);
+	spill_ordered_idle(&fake_vendor_backend, 0, UINT64_MAX);
+	end_segment(spill_ordered_empty(&fake_vendor_backend, 0, NULL, false));
+	struct spill_chunked *late = make_segment(SEGMENT);
+	assert_false(spill_ordered_add(closed_pool, late, SEGMENT));
+	end_segment(late);
+	segment_count = 0;
+}
+
+TEST(nothing_stays_of_segments)
+{
+	closed_pool = spill_ordered_pool_made(&fake_vendor_backend, 0, &handles[OTHER_POOL]);
+	spill_ordered_pool_close(closed_pool);
+	assert_heap_stays(use_and_end_segments);
 }
 
 /* -- the order of streams ---------------------------------------------------------------------- */
