@@ -274,6 +274,18 @@ TEST(a_set_that_is_mapped_during_the_call)
 	release(handle);
 }
 
+TEST(handles_of_the_driver_go_to_it)
+{
+	uint64_t handle;
+	fake_vendor_create(&handle, CHUNK, &on_device);
+	CALL(MAP, backend.vmm->map(range, CHUNK, handle), .ptr = range, .bytes = CHUNK, .handle = handle);
+	mapped |= bits(range, 1);
+	struct spill_request releasing = {.op = SPILL_OP_RELEASE, .handle = handle};
+	assert_true(spill_request_next(&releasing));
+	releasing.result = physical.release(handle);
+	assert_false(spill_request_next(&releasing));
+}
+
 /* The vendor has no handle for what libspill made of chunks, and ours would be one. */
 TEST(only_plain_memory_has_a_handle_to_retain)
 {

@@ -96,6 +96,21 @@ TEST(libraries_that_keep_what_they_could_export)
 	assert_false(spill_exporter_keeps(""));
 }
 
+static bool keeps(uintptr_t site)
+{
+	return spill_exporting_keeps(&(struct spill_request){.caller = (const void *)site});
+}
+
+TEST(callers_that_keep_what_they_could_export)
+{
+	assert_false(keeps(0x7000));
+	use_caller("/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+	assert_true(keeps(0x7000));
+	assert_false(keeps(0));
+	use_caller(NULL);
+	assert_false(keeps(0x7000));
+}
+
 TEST(a_library_of_the_list_is_plain)
 {
 	assert_false(asked(0x1000, 8 * MIB));

@@ -1,6 +1,7 @@
 /* Whether an out of memory is told, and the sums of spills by reason: of this process, and of a forked child its own. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,8 +137,29 @@ TEST(the_line_at_the_end)
 	                       "and at most 0 B was on the card, at different moments; the time that "
 	                       "kernels lost by reading it there is not known\n"));
 	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	assert_non_null(strstr(said, program_invocation_short_name));
 	assert_string_equal(said_at_end(SPILL_STDERR_FIRST, 0), "");
 	assert_string_equal(said_at_end(SPILL_STDERR_OFF, 7 << 20), "");
+}
+
+/* A summary and an out of memory name the program. */
+TEST(the_program_is_named)
+{
+	static const struct spill_record_oom oom = {
+	    .api = "cudaMalloc", .caller = "libother.so", .refused_by = "driver", .bytes = 5 << 20};
+	char buffer[SPILL_STDERR_BLOCK];
+	int usual = dup(STDERR_FILENO), heard = memfd_create("stderr", 0);
+	assert_non_null(strstr(summary(), program_invocation_short_name));
+	dup2(heard, STDERR_FILENO);
+	spill_stderr_remember();
+	spill_postmortem_tell(&oom, buffer);
+	dup2(usual, STDERR_FILENO);
+	ssize_t length = pread(heard, said, sizeof(said) - 1, 0);
+	said[length > 0 ? length : 0] = '\0';
+	close(heard);
+	close(usual);
+	assert_non_null(strstr(said, "cudaMalloc"));
+	assert_non_null(strstr(said, program_invocation_short_name));
 }
 
 /* What is done at a fork is asked for at the start. */
