@@ -14,6 +14,7 @@
 #include "account.h"
 #include "fake_vendor.h"
 #include "fake_libc.h"
+#include "heap.h"
 #include "place.h"
 #include "shared_chunks.h"
 
@@ -82,6 +83,28 @@ TEST(split_takes_the_room_and_puts_the_rest_on_host)
 	nothing_is_held();
 }
 
+/* Whole granules of what is left below the limit. */
+TEST(split_takes_what_the_limit_leaves)
+{
+	static const uint64_t left[] = {0, 1, 2 * MIB - 1, 2 * MIB, 87 * MIB};
+	const char *error = NULL;
+	struct spill_place_request first = want(100 * MIB, 64 * MIB), second = want(300 * MIB, 300 * MIB);
+	struct spill_placement *before = spill_place_make(&spill_place_split, &first, &error);
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+		second.device_limit = 64 * MIB + left[i];
+		struct spill_placement *placement = spill_place_make(&spill_place_split, &second, &error);
+		assert_non_null(placement);
+		assert_int_equal(placement->held.device, left[i] / (2 * MIB) * 2 * MIB);
+		spill_placement_release(placement, false);
+	}
+	second.device_limit = 60 * MIB;
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &second, &error);
+	assert_int_equal(placement->held.device, 0);
+	spill_placement_release(placement, false);
+	spill_placement_release(before, false);
+	nothing_is_held();
+}
+
 /* Others take device memory between the look and the call: the driver's word counts. */
 TEST(split_moves_to_host_what_the_driver_refuses)
 {
@@ -122,6 +145,55 @@ TEST(a_failing_call_leaves_nothing)
 		}
 		assert_true(failures > 0);
 	}
+}
+
+static const struct spill_place_ops *tried;
+
+static void fail_once_at_each_call(void)
+{
+	const char *error = NULL;
+	struct spill_place_request wanted = want(300 * MIB, 100 * MIB);
+	for (unsigned nth = 1; nth <= 12; nth++)
+		for (unsigned of_libc = 0; of_libc < 3; of_libc++) {
+			fake_vendor_fail(of_libc ? 0 : nth, of_libc ? 0 : nth + 1);
+			fake_libc_fail(FAKE_calloc, nth, of_libc == 1, ENOMEM);
+			fake_libc_fail(FAKE_malloc, nth, of_libc == 2, ENOMEM);
+			spill_placement_release(spill_place_make(tried, &wanted, &error), nth % 2);
+			fake_vendor_fail(0, 0);
+			fake_libc_fail(FAKE_calloc, 1, 0, 0);
+			fake_libc_fail(FAKE_malloc, 1, 0, 0);
+			assert_int_equal(spill_account_device_held(0), 0);
+			assert_int_equal(spill_account_host_held() + spill_account_physical_held(), 0);
+		}
+}
+
+TEST(nothing_stays_on_the_heap)
+{
+	const struct spill_place_ops *const places[] = {
+	    &spill_place_split,   &spill_place_managed,   &spill_place_host,       &spill_place_handle,
+	    &spill_place_movable, &spill_place_split_set, &spill_place_movable_set};
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		tried = places[i];
+		assert_heap_stays(fail_once_at_each_call);
+	}
+}
+
+/* A vendor exports one handle. So that one is on the host, or on the device. */
+TEST(a_set_that_is_exported_is_not_split)
+{
+	const char *error = NULL;
+	struct spill_place_request wanted = want(300 * MIB, 100 * MIB);
+	struct spill_placement *placement = spill_place_make(&spill_place_split_set, &wanted, &error);
+	assert_non_null(placement);
+	assert_int_equal(placement->held.device, 100 * MIB);
+	spill_placement_release(placement, false);
+	wanted.properties = &wanted;
+	placement = spill_place_make(&spill_place_split_set, &wanted, &error);
+	assert_non_null(placement);
+	assert_int_equal(placement->held.device, 0);
+	assert_int_equal(placement->held.host, 300 * MIB);
+	spill_placement_release(placement, false);
+	nothing_is_held();
 }
 
 /* A prefetch that fails is no error of the allocation, and holds nothing on the device. */
