@@ -100,3 +100,14 @@ TEST(tables_without_glibc)
 	assert_null(spill_loaded_objects_function("no_such_function_anywhere", NULL));
 }
 #endif
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+/* It takes no lock, unlike ours. */
+TEST(glibc_answers_where_it_has_the_function)
+{
+	struct dl_find_object found = {0};
+	bool is_there = dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "_dl_find_object");
+	assert_int_equal(_dl_find_object((void *)outermost, &found), 0);
+	assert_int_equal(found.dlfo_link_map != NULL, is_there);
+}
+#endif

@@ -96,6 +96,21 @@ TEST(the_program_itself)
 }
 
 /* Texts of a program that makes ever new ones are kept up to a number. Those that are known stay so. */
+/* The addresses of generated code are many. These share the places where an address may be. */
+TEST(more_call_sites_than_have_a_place)
+{
+	unsigned count = 0;
+	for (uintptr_t address = 0x100000; count < 100; address++) {
+		char text[32];
+		if ((uint64_t)address * 0x9e3779b97f4a7c15ull >> 52 != 5)
+			continue;
+		snprintf(text, sizeof(text), "%p", at(address));
+		assert_string_equal(spill_caller_name(at(address)), text);
+		assert_string_equal(spill_caller_name(at(address)), text);
+		count++;
+	}
+}
+
 TEST(texts_are_kept_up_to_a_number)
 {
 	char text[32];

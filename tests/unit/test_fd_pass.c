@@ -75,7 +75,9 @@ TEST(a_message_of_another_size_is_none)
 	char text[8];
 	connected(&listener, ends);
 	unsigned before = open_descriptors();
-	for (size_t bytes = 3; bytes < 6; bytes += 2) {
+	for (size_t bytes = 0; bytes < 6; bytes++) {
+		if (bytes == 4)
+			continue;
 		assert_true(spill_fd_pass_send(ends[0], "12345", bytes, listener));
 		assert_false(spill_fd_pass_receive(ends[1], text, 4, &got));
 		assert_int_equal(got, -1);

@@ -158,7 +158,11 @@ static void fail_once_at_each_call(void)
 			fake_vendor_fail(of_libc ? 0 : nth, of_libc ? 0 : nth + 1);
 			fake_libc_fail(FAKE_calloc, nth, of_libc == 1, ENOMEM);
 			fake_libc_fail(FAKE_malloc, nth, of_libc == 2, ENOMEM);
-			spill_placement_release(spill_place_make(tried, &wanted, &error), nth % 2);
+			unsigned alive = fake_vendor_alive();
+			struct spill_placement *placement = spill_place_make(tried, &wanted, &error);
+			if (!placement)
+				assert_int_equal(fake_vendor_alive(), alive);
+			spill_placement_release(placement, nth % 2);
 			fake_vendor_fail(0, 0);
 			fake_libc_fail(FAKE_calloc, 1, 0, 0);
 			fake_libc_fail(FAKE_malloc, 1, 0, 0);
