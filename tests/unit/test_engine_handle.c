@@ -6,17 +6,20 @@
 #define TEARDOWN teardown
 #include "unit.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "abi/cuda.h"
 #include "account.h"
 #include "captures.h"
+#include "chunk_set.h"
 #include "chunked.h"
 #include "contexts.h"
 #include "exchange.h"
 #include "fake_clock.h"
 #include "fake_objects.h"
 #include "fake_vendor.h"
+#include "fake_libc.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "ledger.h"
@@ -276,14 +279,21 @@ TEST(a_set_that_is_mapped_during_the_call)
 
 TEST(handles_of_the_driver_go_to_it)
 {
-	uint64_t handle;
-	fake_vendor_create(&handle, CHUNK, &on_device);
-	CALL(MAP, backend.vmm->map(range, CHUNK, handle), .ptr = range, .bytes = CHUNK, .handle = handle);
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	uint64_t handle = create(1);
+	assert_false(spill_chunk_set_is(handle));
+	struct spill_request mapping = {.op = SPILL_OP_MAP, .ptr = range, .bytes = CHUNK, .handle = handle};
+	assert_true(spill_request_next(&mapping));
+	mapping.result = backend.vmm->map(range, CHUNK, handle);
+	assert_false(spill_request_next(&mapping));
 	mapped |= bits(range, 1);
 	struct spill_request releasing = {.op = SPILL_OP_RELEASE, .handle = handle};
 	assert_true(spill_request_next(&releasing));
 	releasing.result = physical.release(handle);
 	assert_false(spill_request_next(&releasing));
+	assert_int_equal(spill_account_device_held(0), CHUNK);
+	unmap(range, 1);
+	assert_int_equal(spill_account_device_held(0), 0);
 }
 
 /* The vendor has no handle for what libspill made of chunks, and ours would be one. */
@@ -414,4 +424,37 @@ TEST(what_has_left_comes_back_soon_after_an_end)
 	unmap(range + CHUNKS * CHUNK, CHUNKS / 2);
 	assert_in_range(time_until_return(), SPILL_PROMOTE_QUIET_MS - 2, SPILL_PROMOTE_QUIET_MS + 2);
 	assert_int_equal(away(), 0);
+}
+
+static int refuse_to_unmap(uint64_t va, uint64_t bytes)
+{
+	return FAKE_INVALID;
+}
+
+static int map_without_memory(uint64_t handle)
+{
+	struct spill_request request = {.op = SPILL_OP_MAP, .ptr = range, .bytes = CHUNK, .handle = handle};
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	assert_false(spill_request_next(&request));
+	fake_libc_reset();
+	return request.result;
+}
+
+/* The last: where the driver refuses to undo it, the memory stays for good. */
+TEST(a_mapping_without_a_record_is_undone)
+{
+	struct spill_vendor_vmm vmm = *backend.vmm;
+	uint64_t handle = create(1);
+	assert_int_equal(map_without_memory(handle), backend.out_of_memory);
+	assert_null(fake_vendor_bytes(range, 0));
+	map(range, 1, handle);
+	unmap(range, 1);
+	vmm.unmap = refuse_to_unmap;
+	backend.vmm = &vmm;
+	assert_int_equal(map_without_memory(handle), 0);
+	backend.vmm = fake_vendor_backend.vmm;
+	release(handle);
+	assert_int_equal(spill_account_device_held(0), CHUNK);
+	spill_account_reset();
+	backend.vmm->unmap(range, CHUNK);
 }
