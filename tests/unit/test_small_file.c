@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,6 +40,19 @@ TEST(a_file_that_is_longer_than_the_room_is_cut)
 	assert_int_equal(text[4], '?');
 	assert_true(read_content("ab", text, sizeof(text)));
 	assert_string_equal(text, "ab");
+}
+
+/* A program may have closed its stdin. */
+TEST(a_file_with_the_number_0_is_closed)
+{
+	char text[8];
+	int before = dup(STDIN_FILENO);
+	close(STDIN_FILENO);
+	assert_true(spill_small_file_read("/proc/self/comm", text, sizeof(text)));
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	if (before >= 0)
+		assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+	close(before);
 }
 
 TEST(an_empty_file_is_no_error)
