@@ -49,8 +49,11 @@ static int setup(void **state)
 
 static unsigned count(const struct spill_backend *backend, int device)
 {
-	void *list[SPILL_CONTEXTS];
-	return spill_contexts_of(backend, device, list);
+	void *list[SPILL_CONTEXTS + 1];
+	list[SPILL_CONTEXTS] = &list;
+	unsigned there = spill_contexts_of(backend, device, list);
+	assert_ptr_equal(list[SPILL_CONTEXTS], &list); /* no more than there is room for */
+	return there;
 }
 
 static bool has(int device, const void *context)

@@ -1,11 +1,14 @@
 /* The table of what executable graphs use (graph_access.h). Each case runs in a child of its own. */
 #include "graph_access.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "childtest.h"
+#include "fake_libc.h"
+#include "heap.h"
 
 #define EXEC(number) ((const void *)(uintptr_t)(0x1000 * (number)))
 
@@ -46,6 +49,21 @@ CHILD_TEST(what_ends_is_forgotten)
 		CHECK(!is_known(i));
 	keep(7);
 	CHECK(is_known(7));
+}
+
+static void keep_without_memory(void)
+{
+	void *nodes = malloc(100);
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	spill_graph_access_keep(EXEC(1), &(struct spill_graph_access){.memory = 1, .nodes = nodes});
+	fake_libc_reset();
+}
+
+TEST(nodes_end_where_there_is_no_memory_for_their_graph)
+{
+	uint64_t site;
+	assert_heap_stays(keep_without_memory);
+	assert_null(spill_graph_access_take_nodes(EXEC(1), &site));
 }
 
 CHILD_TEST(a_forked_child_knows_nothing)
