@@ -377,6 +377,15 @@ CHILD_TEST(signals_all_the_time)
 	CHECK(fake_libc[FAKE_fallocate64].calls < 1000000);
 }
 
+/* Then the page's file has the number 0. */
+CHILD_TEST(nothing_stays_open_in_a_program_without_stdin)
+{
+	close(STDIN_FILENO);
+	fake_libc_fail(FAKE_fallocate64, 1, FAKE_LIBC_FOR_EVER, ENOSPC);
+	check_none();
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) == -1);
+}
+
 CHILD_TEST(at_most_one)
 {
 	open_page();
