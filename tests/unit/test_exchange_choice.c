@@ -420,7 +420,6 @@ TEST(uses_of_one_stay_add_up)
 	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 99, 101);
 }
 
-/* A large one that pays carries a small one that does not, and not the other way round. */
 /* Each is used twice in a row. Which of the two is on the device is all the same, so an exchange only costs. */
 TEST(the_one_that_leaves_is_worth_something_too)
 {
@@ -461,6 +460,28 @@ TEST(what_is_used_no_more_is_worth_nothing)
 	verdicts("+-");
 }
 
+/* Each MiB that was begun counts, and so a chunk of less than one does. */
+TEST(a_part_of_a_mib_counts_as_one)
+{
+	uint64_t ns[2];
+
+	add(1, true)->bytes = MIB / 2;
+	add(3, true)->bytes = 2 * MIB + 1;
+	add(4, false);
+	excess(SITE, 100);
+	for (unsigned i = 0; i < 60; i++)
+		use((const unsigned[]){1, 2, 2, 3}[i % 4], SITE);
+	window.horizon = 4 * MIB;
+	need(1);
+	need(2);
+	choose(&reuse);
+	ns[0] = chunks[0].excess_ns;
+	ns[1] = chunks[1].excess_ns;
+	assert_true(ns[0] < ns[1]);
+	assert_int_equal(window.excess_ns, (ns[0] + 3 * ns[1]) / 4);
+}
+
+/* A large one that pays carries a small one that does not, and not the other way round. */
 TEST(bytes_count_the_same)
 {
 	excess(SITE, 100);

@@ -605,6 +605,13 @@ TEST(by_what_was_tried)
 	oom.tried[oom.attempts++] =
 	    (struct spill_attempt){"split", "this kind of memory cannot be elsewhere"};
 	begins(advice(&oom), "room on the device: this kind of memory cannot be elsewhere; or");
+	/* What makes room on the device is no other place. */
+	oom.tried[1] = (struct spill_attempt){"trim", "CUDA_ERROR_OUT_OF_MEMORY"};
+	begins(advice(&oom),
+	       "a place for memory that does not fit: none was tried (oom.chain, over in a rule); or");
+	oom.tried[1].place = "demote";
+	begins(advice(&oom),
+	       "a place for memory that does not fit: none was tried (oom.chain, over in a rule); or");
 	/* What a later version may try is no place that is known. */
 	oom.tried[1] = (struct spill_attempt){"elsewhere", "host.limit"};
 	begins(advice(&oom),

@@ -225,6 +225,10 @@ TEST(bad_names)
 	refused("quux", "limit", "1", SPILL_PART_SECTION, 0, "unknown section 'quux'");
 	refused("device", "limti", "1", SPILL_PART_KEY, 0,
 	        "unknown key 'limti' in [device]; the nearest is 'limit'");
+	refused("log", "chunks", "1", SPILL_PART_KEY, 0,
+	        "unknown key 'chunks' in [log]; the nearest is 'path'");
+	refused("movable", "folow", "on", SPILL_PART_KEY, 0,
+	        "unknown key 'folow' in [movable]; the nearest is 'follow'");
 	refused("device", "chain", "split", SPILL_PART_KEY, 0, "the nearest is 'chain' in [oom]");
 	refused("device", "priority", "hot", SPILL_PART_KEY, 0,
 	        "unknown key 'priority' in [device]; the nearest is 'priority' in [rule NAME]");
@@ -268,6 +272,13 @@ TEST(devices)
 		assert_int_equal(policy.device_reserves[i].kind,
 		                 i == 31 ? SPILL_AMOUNT_BYTES : SPILL_AMOUNT_NONE);
 		assert_int_equal(policy.device_reserves[i].value, i == 31 ? 2u << 20 : 0);
+	}
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot++) {
+		unsigned place = slot - SPILL_OPTIONS;
+
+		assert_int_equal(spill_option_present(&policy, slot),
+		                 place == 2 || place == SPILL_DEVICES + 31);
+		assert_false(spill_option_present(&expected, slot));
 	}
 	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
 		char text[256], usual[256];
