@@ -135,8 +135,8 @@ static void add_state(struct spill_log_path *found, struct spill_text *path, con
 
 	spill_text_add(path, state);
 	found->base = home ? home : parent_length(state);
-	if (found->base >= path->length)
-		return; /* the root, or a path that is too long: that problem is found later */
+	if (found->base > path->length)
+		return; /* a path that is too long: that problem is found later */
 	cut = path->buffer[found->base];
 	path->buffer[found->base] = '\0';
 	if (!folder_exists(path->buffer))
@@ -242,11 +242,12 @@ static void close_to_others(const char *folder)
 /* Creates the folder that is `path` up to `end`. Returns 0 or an errno value. */
 static int make_folder(char *path, char *end)
 {
-	int error = 0;
+	int error;
 
 	*end = '\0';
-	if (mkdir(path, 0700) != 0 && errno != EEXIST && access(path, F_OK) != 0)
-		error = errno;
+	error = mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : errno;
+	if (error && access(path, F_OK) == 0)
+		error = 0;
 	*end = '/';
 	return error;
 }

@@ -41,6 +41,11 @@ TEST(patterns)
 	path_is("relative/log", "prog", expected);
 	snprintf(expected, sizeof(expected), "%s/log", home("u%p"));
 	path_is("~/log", "prog", expected);
+	/* Neither is HOME. */
+	snprintf(expected, sizeof(expected), "%s/~x/log", here);
+	path_is("~x/log", "prog", expected);
+	snprintf(expected, sizeof(expected), "%s/x/log", here);
+	path_is("x/log", "prog", expected);
 }
 
 TEST(default_place)
@@ -55,6 +60,9 @@ TEST(default_place)
 	path_is("", "prog", expected);
 	setenv("XDG_STATE_HOME", "/s%p", 1);
 	snprintf(expected, sizeof(expected), "/s%%p/spill/prog-%d.jsonl", getpid());
+	path_is("", "prog", expected);
+	setenv("XDG_STATE_HOME", "/", 1);
+	snprintf(expected, sizeof(expected), "//spill/prog-%d.jsonl", getpid());
 	path_is("", "prog", expected);
 	unsetenv("XDG_STATE_HOME");
 	unsetenv("HOME");
@@ -85,6 +93,9 @@ TEST(a_home_that_is_missing_stays_missing)
 	snprintf(below, sizeof(below), "%s/.local/state", in_folder("missing"));
 	setenv("XDG_STATE_HOME", below, 1);
 	there_is_no_log("", "HOME");
+	setenv("XDG_STATE_HOME", in_folder("missing"), 1);
+	there_is_no_log("", "HOME");
+	setenv("XDG_STATE_HOME", below, 1);
 	unsetenv("HOME");
 	there_is_no_log("", "XDG_STATE_HOME");
 	/* A file is no home. */
@@ -158,6 +169,50 @@ TEST(a_folder_that_exists_is_not_made_again)
 	fake_libc_fail(FAKE_mkdir, 0, 0, 0);
 	assert_true(made());
 	assert_int_equal(fake_libc[FAKE_mkdir].calls, 0);
+}
+
+/* mkdir may refuse a folder that exists with another error than EEXIST, above what is ours to make. */
+TEST(folders_that_cannot_be_made_but_exist)
+{
+	unsigned above = 0;
+
+	spill_log_path_find(&found, in_folder("deep/er/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
+	for (const char *at = folder; (at = strchr(at, '/')); at++)
+		above++;
+	fake_libc_fail(FAKE_mkdir, 1, above, EROFS);
+	assert_int_equal(spill_log_path_make_folders(&found), 0);
+	assert_int_equal(access(in_folder("deep/er"), F_OK), 0);
+	spill_log_path_find(&found, in_folder("other/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
+	fake_libc_fail(FAKE_mkdir, 1, FAKE_LIBC_FOR_EVER, EROFS);
+	assert_int_equal(spill_log_path_make_folders(&found), EROFS);
+	assert_string_equal(found.path, in_folder("other/x.jsonl"));
+	fake_libc_fail(FAKE_mkdir, 0, 0, 0);
+}
+
+static mode_t mode_of(const char *name)
+{
+	struct stat now;
+
+	assert_int_equal(stat(in_folder(name), &now), 0);
+	return now.st_mode & 07777;
+}
+
+/* The default folder is for its owner only, whoever made it; a folder that the user named stays as it is. */
+TEST(others_may_not_enter_the_default_folder)
+{
+	assert_int_equal(mkdir(in_folder("xdg"), 0700) | mkdir(in_folder("xdg/spill"), 0700), 0);
+	setenv("XDG_STATE_HOME", in_folder("xdg"), 1);
+	for (mode_t bit = 01; bit <= 040; bit <<= 1) {
+		assert_int_equal(chmod(in_folder("xdg/spill"), 0700 | bit), 0);
+		spill_log_path_find(&found, "", "prog", SPILL_LOG_SUFFIX);
+		assert_int_equal(spill_log_path_make_folders(&found), 0);
+		assert_int_equal(mode_of("xdg/spill"), 0700);
+	}
+	assert_int_equal(chmod(in_folder("xdg/spill"), 0755), 0);
+	spill_log_path_find(&found, in_folder("xdg/spill/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
+	assert_int_equal(spill_log_path_make_folders(&found), 0);
+	assert_int_equal(mode_of("xdg/spill"), 0755);
+	unsetenv("XDG_STATE_HOME");
 }
 
 TEST(a_folder_holds_the_default_name)
@@ -239,6 +294,8 @@ TEST(names_do_not_climb)
 	path_is("/x/%e/log", "..", "/x/_./log");
 	path_is("/x/%e", "../../etc/passwd", "/x/_._.._etc_passwd");
 	path_is("/x/%e", "a\nb", "/x/a_b");
+	path_is("/x/%e", "a\x1f b\x7f\xc3\xa4", "/x/a_ b\x7f\xc3\xa4");
+	path_is("/x/%e", "a.b", "/x/a.b");
 	path_is("/x/%e", "", "/x/program");
 }
 
@@ -256,6 +313,12 @@ TEST(problems_are_told)
 	pattern[sizeof(pattern) - 1] = '\0';
 	spill_log_path_find(&found, pattern, "prog", SPILL_LOG_SUFFIX);
 	assert_non_null(strstr(found.problem, "too long"));
+	/* The last that is told apart from one that was cut. */
+	pattern[sizeof(found.path) - 2] = '\0';
+	path_is(pattern, "prog", pattern);
+	pattern[sizeof(found.path) - 2] = 'x';
+	pattern[sizeof(found.path) - 1] = '\0';
+	there_is_no_log(pattern, "too long");
 }
 
 int main(void)
