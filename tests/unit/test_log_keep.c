@@ -153,6 +153,25 @@ static void make_long(const char *name, unsigned seconds)
 	make(name, content, seconds);
 }
 
+/* Made in the same second. */
+TEST(of_one_second_the_newest_stays)
+{
+	static const long parts[] = {5, 900000000, 400000000};
+	struct timespec when[2];
+	char name[32];
+
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		make_ended(name, 0);
+		when[0] = when[1] = (struct timespec){.tv_sec = 1000000000, .tv_nsec = parts[i]};
+		assert_int_equal(utimensat(AT_FDCWD, in_folder(name), when, 0), 0);
+	}
+	keep(2);
+	assert_true(!there("p-0.jsonl") && there("p-1.jsonl") && there("p-2.jsonl"));
+	keep(1);
+	assert_true(there("p-1.jsonl") && !there("p-2.jsonl"));
+}
+
 static pid_t dead(void)
 {
 	pid_t pid = fork();
@@ -186,6 +205,56 @@ TEST(who_is_finished)
 	assert_true(there("far-1.jsonl"));
 	assert_true(there("again-1.jsonl"));
 	assert_true(there("cut-1.jsonl"));
+}
+
+static void make_of(const char *name, const char *members, unsigned seconds)
+{
+	char content[1024];
+
+	snprintf(content, sizeof(content), "{\"v\":1,\"kind\":\"start\",\"t\":0.000000%s}\n" NOTE_LINE,
+	         members);
+	make(name, content, seconds);
+}
+
+/* Only a process of this machine, whose number is known and free now, is gone. */
+TEST(what_is_not_known_of_a_writer)
+{
+	pid_t gone = dead();
+	char members[512];
+
+	snprintf(members, sizeof(members), ",\"host\":\"%s\",\"pid\":%d", machine.nodename, gone);
+	make_of("bootless-1.jsonl", members, 100);
+	snprintf(members, sizeof(members), ",\"host\":\"%s\",\"pid\":%d", machine.nodename, getpid());
+	make_of("here-1.jsonl", members, 101);
+	snprintf(members, sizeof(members), ",\"host\":\"%s\",\"pid\":%d", machine.nodename, -gone);
+	make_of("group-1.jsonl", members, 102);
+	snprintf(members, sizeof(members), ",\"host\":\"%s\"", machine.nodename);
+	make_of("numberless-1.jsonl", members, 103);
+	snprintf(members, sizeof(members), ",\"pid\":%d", gone);
+	make_of("hostless-1.jsonl", members, 104);
+	make_log("far-1.jsonl", "elsewhere", boot, gone, NOTE_LINE, 105);
+	keep(0);
+	assert_false(there("bootless-1.jsonl"));
+	assert_true(there("here-1.jsonl") && there("group-1.jsonl") && there("numberless-1.jsonl"));
+	assert_true(there("hostless-1.jsonl") && there("far-1.jsonl"));
+}
+
+/* The exit line is looked for in the last 16 KiB. */
+TEST(an_exit_line_far_from_the_end)
+{
+	static char content[64 * 1024];
+	size_t notes = 16 * 1024 / strlen(NOTE_LINE) - strlen(EXIT_LINE) / strlen(NOTE_LINE);
+
+	for (unsigned far = 0; far < 2; far++) {
+		strcpy(content, start_of("elsewhere", "b", 1));
+		strcat(content, EXIT_LINE);
+		for (size_t i = 0; i < notes - 2 + far * 10; i++)
+			strcat(content, NOTE_LINE);
+		make(far ? "far-1.jsonl" : "near-1.jsonl", content, 100);
+	}
+	keep(0);
+	assert_false(there("near-1.jsonl"));
+	assert_true(there("far-1.jsonl"));
 }
 
 /* Those that run do not count: so many that have ended are kept beside them. */
@@ -250,7 +319,10 @@ TEST(nor_a_folder_of_others)
 	assert_int_equal(chmod(folder, 0770), 0);
 	keep(0);
 	assert_true(there("x-1.jsonl"));
-	assert_int_equal(chmod(folder, 0700), 0);
+	assert_int_equal(chmod(folder, 0702), 0);
+	keep(0);
+	assert_true(there("x-1.jsonl"));
+	assert_int_equal(chmod(folder, 0755), 0); /* who only reads does not count */
 	keep(0);
 	assert_false(there("x-1.jsonl"));
 }
