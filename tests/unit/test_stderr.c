@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "process.h"
+
 /* fd 2 becomes `fd`, as it would be at load. */
 static void loaded_with(int fd)
 {
@@ -89,6 +91,54 @@ CHILD_TEST(a_data_file_on_fd_2_gets_nothing)
 	check_told(ends[0], "spill: again\n");
 }
 
+/* Which answer about fd 2 is another than at load. */
+static enum { NOTHING, DEVICE, NODE, OF_NODE, TYPE } changed;
+
+static bool looked_at(long arguments[6], long *result)
+{
+	struct stat *now = (struct stat *)arguments[1];
+
+	if (arguments[0] != STDERR_FILENO || changed == NOTHING)
+		return false;
+	*result = fstatat(STDERR_FILENO, "", now, AT_EMPTY_PATH);
+	now->st_dev += changed == DEVICE;
+	now->st_ino += changed == NODE;
+	now->st_rdev += changed == OF_NODE;
+	now->st_mode ^= changed == TYPE ? S_IFMT & (S_IFCHR ^ S_IFIFO) : 0;
+	return true;
+}
+
+/* By each of the four: one file system's files share the device, two file systems' files can share the number. */
+CHILD_TEST(any_other_file_on_fd_2_gets_nothing)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	fake_libc[FAKE_fstat64].hook = looked_at;
+	for (changed = DEVICE; changed <= TYPE; changed++)
+		spill_stderr_line("nobody hears this");
+	changed = NOTHING;
+	fake_libc_fail(FAKE_fstat64, 1, 1, ENOMEM);
+	spill_stderr_line("it may be another");
+	spill_stderr_line("again");
+	check_told(ends[0], "spill: again\n");
+}
+
+/* Before the constructor ran it is what it was at load. */
+CHILD_TEST(a_line_before_the_constructor)
+{
+	const char *data = in_folder("early-data");
+	int ends[2];
+
+	CHECK(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+	spill_stderr_line("early");
+	check_told(ends[0], "spill: early\n");
+	CHECK(dup2(open(data, O_CREAT | O_RDWR, 0600), STDERR_FILENO) == STDERR_FILENO);
+	spill_stderr_line("nobody hears this");
+	check_empty(data);
+}
+
 /* The child's deadline is what tells a write that blocks. */
 CHILD_TEST(a_full_pipe_does_not_block)
 {
@@ -160,6 +210,64 @@ TEST(which_device_is_full_or_at_its_limit)
 	text = spill_text_begin(line, sizeof(line));
 	spill_loud_line_device(&text, 12, true);
 	assert_string_equal(line, " (device 12 at its limit");
+}
+
+/* What a loud line that is due begins with; "" if none is. */
+static const char *loud(uint64_t part, uint64_t whole, uint64_t away)
+{
+	static char line[512];
+	struct spill_text text;
+
+	if (!spill_loud_line_begin(&text, line, sizeof(line), part, whole, away))
+		return "";
+	spill_loud_line_device(&text, 1, false);
+	return line;
+}
+
+/* stderr has what ends it, and lines of growth. */
+CHILD_TEST(when_a_loud_line_is_due)
+{
+	static struct spill_policy policy = {.log_stderr = SPILL_STDERR_OFF};
+	struct spill_text text;
+	char line[512];
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	spill_process_use_policy(&policy);
+	CHECK(strcmp(loud(8, 16, 8), "") == 0);
+	policy.log_stderr = SPILL_STDERR_ALL;
+	for (unsigned i = 0; i < 2 * SPILL_LOUD_LINES; i++)
+		CHECK(strcmp(loud(8, 16, 1024), "test_stderr: 8 B of 16 B (device 1 full") == 0);
+	policy.log_stderr = SPILL_STDERR_FIRST;
+	/* Of the eight bytes some may be freed already. */
+	CHECK(strcmp(loud(8, 16, 2), "test_stderr: 8 B of 16 B (device 1 full") == 0);
+	CHECK(strcmp(loud(1, 1, 31), "") == 0 && strcmp(loud(31, 31, 1), "") == 0);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	CHECK(read(ends[0], line, sizeof(line)) < 0);
+	CHECK(strcmp(loud(1, 1, 32), "") == 0);
+	check_told(ends[0],
+	           "spill: test_stderr: now 32 B is off the card (8 B when last told); expect lower speed\n");
+	CHECK(strcmp(loud(1, 1, 127), "") == 0 && strcmp(loud(1, 1, 128), "") == 0 &&
+	      strcmp(loud(1, 1, 9), "") == 0);
+	check_told(
+	    ends[0],
+	    "spill: test_stderr: now 128 B is off the card (32 B when last told); expect lower speed\n");
+	CHECK(strcmp(loud(1, 1, 512), "") == 0 && strcmp(loud(1, 1, 4096), "") == 0);
+	check_told(
+	    ends[0],
+	    "spill: test_stderr: now 512 B is off the card (128 B when last told); expect lower speed\n");
+	spill_loud_line_reset();
+	CHECK(strcmp(loud(3, 4, 0), "test_stderr: 3 B of 4 B (device 1 full") == 0);
+
+	policy.log_stderr = SPILL_STDERR_ALL;
+	open_log_at(in_folder("loud"));
+	CHECK(spill_loud_line_begin(&text, line, sizeof(line), 1, 2, 1));
+	spill_text_add(&text, " (x");
+	spill_loud_line_end(&text, line);
+	snprintf(line, sizeof(line), "spill: test_stderr: 1 B of 2 B (x); expect lower speed; log %s\n",
+	         in_folder("loud"));
+	check_told(ends[0], line);
 }
 
 TEST(room_that_was_taken_meanwhile_does_not_block)
