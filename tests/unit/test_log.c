@@ -559,6 +559,25 @@ CHILD_TEST(each_note_is_in_the_log_once)
 	}
 }
 
+/* Of a long text the beginning is in the log, and who says the same again is known by that. */
+CHILD_TEST(a_long_note_is_cut)
+{
+	const char *path = in_folder("long-note");
+	char text[600];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	open_log_at(path);
+	spill_note("a", text);
+	spill_note("a", text);
+	text[511] = 'y'; /* behind what is kept */
+	spill_note("a", text);
+	CHECK(read_lines(path).count == 2 && strlen(text_of(read_lines(path).at[1], "text")) == 511);
+	text[510] = 'y';
+	spill_note("a", text);
+	CHECK(read_lines(path).count == 3);
+}
+
 /* A program could give cause for any number of them. */
 CHILD_TEST(notes_have_an_end)
 {

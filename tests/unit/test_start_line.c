@@ -285,3 +285,23 @@ TEST(without_memory_there_is_no_line)
 	assert_null(line.pages);
 	assert_int_equal(line.length, 0);
 }
+
+static long page_size;
+
+static bool tell_page_size(long of[6], long *result)
+{
+	*result = page_size;
+	return of[0] == _SC_PAGESIZE;
+}
+
+/* All pages stay then. */
+TEST(a_page_size_that_is_not_known)
+{
+	static const struct spill_log_start start = {.backend = "cuda"};
+	fake_libc[FAKE_sysconf].hook = tell_page_size;
+	for (page_size = -1; page_size <= 0; page_size++) {
+		spill_start_release(&line);
+		spill_start_compose(&line, &start, "prog");
+		assert_true(line.pages_size > 1 << 20);
+	}
+}
