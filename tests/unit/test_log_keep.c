@@ -7,21 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/utsname.h>
-#include <time.h>
 
-#include "log_file.h"
+#include "old_logs.h"
 
-#define EXIT_LINE \
-	"{\"v\":1,\"kind\":\"exit\",\"t\":2.000000,\"how\":\"exit\",\"allocs\":0,\"frees\":0,\"spills\":0," \
-	"\"ooms\":0," \
-	"\"live\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0}," \
-	"\"peak\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0}," \
-	"\"spilled\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0},\"hits\":[]}\n"
-#define NOTE_LINE "{\"v\":1,\"kind\":\"note\",\"t\":1.000000,\"tid\":1,\"code\":\"c\",\"text\":\"t\"}\n"
-
-static struct utsname machine;
-static char boot[64];
 static const char *removed_under_us; /* what somebody removes while we ask for its lock */
 
 static bool somebody_removes_it(long arguments[6], long *result)
@@ -33,88 +21,7 @@ static bool somebody_removes_it(long arguments[6], long *result)
 	return false;
 }
 
-static int here(void **state)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-
-	if (uname(&machine) != 0 || !file || fscanf(file, "%63s", boot) != 1)
-		return -1;
-	fclose(file);
-	return make_folder(state);
-}
-
-static bool there(const char *name)
-{
-	struct stat now;
-
-	return lstat(in_folder(name), &now) == 0;
-}
-
-/* So many seconds older than the first one: no two the same, however long it takes to make them. */
-static void age(const char *name, unsigned seconds)
-{
-	static struct timespec first;
-	struct timespec now[2];
-
-	if (!first.tv_sec)
-		clock_gettime(CLOCK_REALTIME, &first);
-	now[0] = first;
-	now[0].tv_sec -= seconds;
-	now[1] = now[0];
-	assert_int_equal(utimensat(AT_FDCWD, in_folder(name), now, AT_SYMLINK_NOFOLLOW), 0);
-}
-
-static void make(const char *name, const char *content, unsigned seconds)
-{
-	FILE *file = fopen(in_folder(name), "w");
-
-	assert_non_null(file);
-	assert_true(fputs(content, file) >= 0);
-	fclose(file);
-	age(name, seconds);
-}
-
-static const char *start_of(const char *host, const char *on_boot, pid_t pid)
-{
-	static char line[1024];
-
-	snprintf(line, sizeof(line),
-	         "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"boot\":\"%s\",\"host\":\"%s\",\"pid\":%d,"
-	         "\"later\":[]}\n",
-	         on_boot, host, pid);
-	return line;
-}
-
-static void make_log(const char *name, const char *host, const char *on_boot, pid_t pid, const char *rest,
-                     unsigned seconds)
-{
-	char content[4096];
-
-	snprintf(content, sizeof(content), "%s%s", start_of(host, on_boot, pid), rest);
-	make(name, content, seconds);
-}
-
-/* Of a program on another machine, that has ended. */
-static void make_ended(const char *name, unsigned seconds)
-{
-	make_log(name, "elsewhere", "b", 1, EXIT_LINE, seconds);
-}
-
-/* As a start would, with a log of its own. */
-static void keep(unsigned count)
-{
-	struct spill_log_file own;
-	char name[32];
-
-	snprintf(name, sizeof(name), "own-%d.jsonl", getpid());
-	assert_null(spill_log_file_open(&own, in_folder(name)));
-	spill_log_keep(in_folder(name), &own, count);
-	assert_int_equal(spill_log_file_look(&own), SPILL_LOG_FILE_OURS);
-	assert_true(there(name));
-	spill_log_file_close(&own);
-}
-
-TEST_WITH(the_oldest_go, here, remove_folder)
+TEST(the_oldest_go)
 {
 	char name[32];
 
@@ -140,19 +47,6 @@ TEST_WITH(the_oldest_go, here, remove_folder)
 	}
 }
 
-/* Its program had many arguments. */
-static void make_long(const char *name, unsigned seconds)
-{
-	static char content[200000];
-	size_t length = (size_t)snprintf(
-	    content, sizeof(content), "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"pid\":1,\"args\":[\"a\"");
-
-	while (length < 150000)
-		length += (size_t)snprintf(content + length, sizeof(content) - length, ",\"argument\"");
-	snprintf(content + length, sizeof(content) - length, "]}\n" EXIT_LINE);
-	make(name, content, seconds);
-}
-
 /* Made in the same second. */
 TEST(of_one_second_the_newest_stays)
 {
@@ -170,119 +64,6 @@ TEST(of_one_second_the_newest_stays)
 	assert_true(!there("p-0.jsonl") && there("p-1.jsonl") && there("p-2.jsonl"));
 	keep(1);
 	assert_true(there("p-1.jsonl") && !there("p-2.jsonl"));
-}
-
-static pid_t dead(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		syscall_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	return pid;
-}
-
-TEST(who_is_finished)
-{
-	const char *host = machine.nodename;
-
-	make_log("killed-1.jsonl", host, boot, dead(), NOTE_LINE, 100);
-	make_log("rebooted-1.jsonl", host, "another boot", getpid(), NOTE_LINE, 101);
-	make_log("late-1.jsonl", "elsewhere", "b", 1, EXIT_LINE NOTE_LINE,
-	         102); /* a destructor behind the exit line */
-	make_long("long-1.jsonl", 103);
-	make_log("alive-1.jsonl", host, boot, getpid(), NOTE_LINE, 103);
-	make_log("far-1.jsonl", "elsewhere", "b", 1, NOTE_LINE, 104);
-	make_log("again-1.jsonl", "elsewhere", "b", 1,
-	         EXIT_LINE "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"pid\":1}\n", 105);
-	make_log("cut-1.jsonl", "elsewhere", "b", 1, "{\"v\":1,\"kind\":\"exit\",\"t\":2.0", 106);
-	keep(0);
-	assert_false(there("killed-1.jsonl"));
-	assert_false(there("rebooted-1.jsonl"));
-	assert_false(there("late-1.jsonl"));
-	assert_false(there("long-1.jsonl"));
-	assert_true(there("alive-1.jsonl"));
-	assert_true(there("far-1.jsonl"));
-	assert_true(there("again-1.jsonl"));
-	assert_true(there("cut-1.jsonl"));
-}
-
-static void make_of(const char *name, const char *members, unsigned seconds)
-{
-	char content[1024];
-
-	snprintf(content, sizeof(content), "{\"v\":1,\"kind\":\"start\",\"t\":0.000000%s}\n" NOTE_LINE,
-	         members);
-	make(name, content, seconds);
-}
-
-/* Only a process of this machine, whose number is known and free now, is gone. */
-TEST(what_is_not_known_of_a_writer)
-{
-	pid_t gone = dead();
-	char members[512];
-
-	snprintf(members, sizeof(members), ",\"host\":\"%s\",\"pid\":%d", machine.nodename, gone);
-	make_of("bootless-1.jsonl", members, 100);
-	snprintf(members, sizeof(members), ",\"host\":\"%s\",\"pid\":%d", machine.nodename, getpid());
-	make_of("here-1.jsonl", members, 101);
-	snprintf(members, sizeof(members), ",\"host\":\"%s\",\"pid\":%d", machine.nodename, -gone);
-	make_of("group-1.jsonl", members, 102);
-	snprintf(members, sizeof(members), ",\"host\":\"%s\"", machine.nodename);
-	make_of("numberless-1.jsonl", members, 103);
-	snprintf(members, sizeof(members), ",\"pid\":%d", gone);
-	make_of("hostless-1.jsonl", members, 104);
-	make_log("far-1.jsonl", "elsewhere", boot, gone, NOTE_LINE, 105);
-	keep(0);
-	assert_false(there("bootless-1.jsonl"));
-	assert_true(there("here-1.jsonl") && there("group-1.jsonl") && there("numberless-1.jsonl"));
-	assert_true(there("hostless-1.jsonl") && there("far-1.jsonl"));
-}
-
-/* The exit line is looked for in the last 16 KiB. */
-TEST(an_exit_line_far_from_the_end)
-{
-	static char content[64 * 1024];
-	size_t notes = 16 * 1024 / strlen(NOTE_LINE) - strlen(EXIT_LINE) / strlen(NOTE_LINE);
-
-	for (unsigned far = 0; far < 2; far++) {
-		strcpy(content, start_of("elsewhere", "b", 1));
-		strcat(content, EXIT_LINE);
-		for (size_t i = 0; i < notes - 2 + far * 10; i++)
-			strcat(content, NOTE_LINE);
-		make(far ? "far-1.jsonl" : "near-1.jsonl", content, 100);
-	}
-	keep(0);
-	assert_false(there("near-1.jsonl"));
-	assert_true(there("far-1.jsonl"));
-}
-
-/* Those that run do not count: so many that have ended are kept beside them. */
-TEST(only_the_finished_count)
-{
-	make_log("a-1.jsonl", machine.nodename, boot, getpid(), "", 1);
-	make_log("b-1.jsonl", machine.nodename, boot, getpid(), "", 2);
-	make_ended("c-1.jsonl", 3);
-	make_ended("d-1.jsonl", 4);
-	make_ended("e-1.jsonl", 5);
-	keep(2);
-	assert_true(there("a-1.jsonl") && there("b-1.jsonl"));
-	assert_true(there("c-1.jsonl") && there("d-1.jsonl"));
-	assert_false(there("e-1.jsonl"));
-}
-
-/* Its writer has it locked, wherever that process is and whatever it wrote last. */
-TEST(what_is_written_stays)
-{
-	struct spill_log_file writer;
-
-	make_ended("w-1.jsonl", 100);
-	assert_null(spill_log_file_open(&writer, in_folder("w-1.jsonl")));
-	keep(0);
-	assert_true(there("w-1.jsonl"));
-	spill_log_file_close(&writer);
-	keep(0);
-	assert_false(there("w-1.jsonl"));
 }
 
 TEST(what_is_not_ours_stays)
