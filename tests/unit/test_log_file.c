@@ -15,20 +15,25 @@ struct log {
 	struct spill_log_file file;
 };
 
-/* A process opens its log, whose path has so many bytes and ends so. Slashes fill it. */
-static const char *open_log(struct log *log, size_t length, const char *end)
+static const char *open_again(struct log *log)
 {
 	struct spill_signal_guard guard;
 	const char *problem;
 
-	*log = (struct log){.file.fd = -1};
-	memset(log->name.name, '/', length);
-	memcpy(log->name.name, folder, strlen(folder));
-	strcpy(log->name.name + length - strlen(end), end);
 	spill_signal_guard_enter(&guard);
 	problem = spill_log_name_open(&log->name, &log->file);
 	spill_signal_guard_leave(&guard);
 	return problem;
+}
+
+/* A process opens its log, whose path has so many bytes and ends so. Slashes fill it. */
+static const char *open_log(struct log *log, size_t length, const char *end)
+{
+	*log = (struct log){.file.fd = -1};
+	memset(log->name.name, '/', length);
+	memcpy(log->name.name, folder, strlen(folder));
+	strcpy(log->name.name + length - strlen(end), end);
+	return open_again(log);
 }
 
 /* The file that the log is in, without its folder. */
@@ -111,6 +116,30 @@ TEST_WITH(the_longest_path, make_folder, remove_folder)
 	/* One that is longer by one is told apart from one that was cut there. */
 	assert_ptr_equal(open_log(&first, MOST + 1, "y.jsonl"), spill_log_file_taken);
 	assert_int_equal(files_in_folder(), 1);
+}
+
+/* A thread without the lock may read the path of before while the log is opened under another name. */
+TEST_WITH(the_path_of_before_stays, make_folder, remove_folder)
+{
+	static const char *const names[] = {"x.jsonl", "x-2.jsonl", "x-3.jsonl"};
+	static struct log mine, others[2];
+
+	assert_null(open_log(&mine, 200, "x.jsonl"));
+	for (unsigned i = 0; i < 2; i++) {
+		const char *before = mine.name.path;
+
+		/* Another process takes the name. */
+		spill_log_file_close(&mine.file);
+		assert_int_equal(unlink(before), 0);
+		assert_null(open_log(&others[i], 200, "x.jsonl"));
+		assert_null(open_again(&mine));
+		assert_ptr_not_equal(mine.name.path, before);
+		assert_string_equal(strrchr(before, '/') + 1, names[i]);
+		assert_string_equal(file_of(&mine), names[i + 1]);
+	}
+	spill_log_file_close(&mine.file);
+	spill_log_file_close(&others[0].file);
+	spill_log_file_close(&others[1].file);
 }
 
 /* So many processes of one name have logs. */
