@@ -512,6 +512,26 @@ CHILD_TEST(a_child_of_a_fork_within_the_log)
 	CHECK(lines.count == 2 && count_lines(&lines, "text", "2") == 1);
 }
 
+/* What is asked of the log without its lock. */
+CHILD_TEST(whose_it_is_and_what_it_tells)
+{
+	CHECK(!spill_log_ours() && spill_log_start_us() == 0);
+	CHECK(strcmp(spill_log_caller(NULL), "") == 0);
+	CHECK(strcmp(spill_log_caller((const void *)(uintptr_t)&whose_it_is_and_what_it_tells), "?") == 0);
+	open_log_at(in_folder("ours"));
+	fake_clock.ns += 7 * MS;
+	CHECK(spill_log_ours() && spill_log_start_us() == 7000 && spill_log_now_us() == 7000);
+	CHECK(strcmp(spill_log_caller(NULL), "") == 0);
+	CHECK(
+	    strstr(spill_log_caller((const void *)(uintptr_t)&whose_it_is_and_what_it_tells), "test_log+0x"));
+	/* The file of a caller is told once. */
+	spill_log_caller((const void *)(uintptr_t)&read_lines);
+	spill_log_flush();
+	struct lines lines = read_lines(in_folder("ours"));
+	CHECK(lines.count == 2 && count_lines(&lines, "kind", "file") == 1);
+	CHECK(strcmp(text_of(lines.at[1], "name"), "test_log") == 0 && number_of(lines.at[1], "t") == 0.007);
+}
+
 /* fork without libc: no atfork handler runs in the child. */
 CHILD_TEST(a_bare_clone_writes_nothing_of_its_parents)
 {
@@ -523,9 +543,11 @@ CHILD_TEST(a_bare_clone_writes_nothing_of_its_parents)
 	write_note(0, 1, SPILL_LOG_SOON);
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0) {
+		bool ours = spill_log_ours();
+
 		spill_log_flush();
 		write_note(1, 1, SPILL_LOG_NOW);
-		syscall_exit(spill_log_active() ? 1 : 0);
+		syscall_exit(ours || spill_log_active() ? 1 : 0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	spill_log_flush();

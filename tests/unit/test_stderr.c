@@ -190,6 +190,19 @@ static void filled_pipe_body(void)
 	spill_stderr_line("dropped");
 }
 
+/* The second open of the pipe has the number 0 then. */
+static void filled_pipe_without_stdin_body(void)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	close(STDIN_FILENO);
+	fill_after_poll = true;
+	spill_stderr_line("dropped");
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) == -1);
+}
+
 static void filled_socket_body(void)
 {
 	int ends[2];
@@ -273,6 +286,7 @@ CHILD_TEST(when_a_loud_line_is_due)
 TEST(room_that_was_taken_meanwhile_does_not_block)
 {
 	in_child(filled_pipe_body);
+	in_child(filled_pipe_without_stdin_body);
 	in_child(filled_socket_body);
 }
 
