@@ -463,22 +463,25 @@ TEST(what_is_used_no_more_is_worth_nothing)
 /* Each MiB that was begun counts, and so a chunk of less than one does. */
 TEST(a_part_of_a_mib_counts_as_one)
 {
-	uint64_t ns[2];
+	uint64_t ns[3], sum = 0;
 
 	add(1, true)->bytes = MIB / 2;
+	add(2, true);
 	add(3, true)->bytes = 2 * MIB + 1;
-	add(4, false);
+	add(6, false);
 	excess(SITE, 100);
-	for (unsigned i = 0; i < 60; i++)
-		use((const unsigned[]){1, 2, 2, 3}[i % 4], SITE);
-	window.horizon = 4 * MIB;
-	need(1);
-	need(2);
+	for (unsigned i = 0; i < 70; i++)
+		use((const unsigned[]){1, 2, 2, 3, 3, 3, 4}[i % 7], SITE);
+	window.horizon = 6 * MIB;
+	for (unsigned nth = 1; nth <= 3; nth++)
+		need(nth);
 	choose(&reuse);
-	ns[0] = chunks[0].excess_ns;
-	ns[1] = chunks[1].excess_ns;
-	assert_true(ns[0] < ns[1]);
-	assert_int_equal(window.excess_ns, (ns[0] + 3 * ns[1]) / 4);
+	for (unsigned i = 0; i < 3; i++) {
+		ns[i] = chunks[i].excess_ns;
+		sum += (i + 1) * ns[i];
+	}
+	assert_true(ns[1] < ns[2]);
+	assert_int_equal(window.excess_ns, sum / 6);
 }
 
 /* A large one that pays carries a small one that does not, and not the other way round. */

@@ -139,6 +139,19 @@ TEST(one_that_is_being_begun)
 	assert_true(there("x-1.jsonl"));
 }
 
+/* No more than are kept: none is opened, whose process could miss its lock. */
+TEST(few_are_not_looked_at)
+{
+	for (unsigned i = 0; i < 3; i++)
+		make_ended((const char *[]){"a-1.jsonl", "b-1.jsonl", "c-1.jsonl"}[i], 10 + i);
+	fake_libc_fail(FAKE_flock, 0, 0, 0);
+	keep(3);
+	assert_int_equal(fake_libc[FAKE_flock].calls, 1); /* its own */
+	keep(2);
+	assert_in_range(fake_libc[FAKE_flock].calls, 4, 5);
+	assert_true(there("a-1.jsonl") && there("b-1.jsonl") && !there("c-1.jsonl"));
+}
+
 TEST(several_at_once)
 {
 	pid_t starting[4];
