@@ -182,6 +182,11 @@ TEST(folders_that_cannot_be_made_but_exist)
 	fake_libc_fail(FAKE_mkdir, 1, above, EROFS);
 	assert_int_equal(spill_log_path_make_folders(&found), 0);
 	assert_int_equal(access(in_folder("deep/er"), F_OK), 0);
+	/* Of a link to nowhere the open tells. */
+	fake_libc_fail(FAKE_mkdir, 0, 0, 0);
+	assert_int_equal(symlink("nowhere", in_folder("dangling")), 0);
+	spill_log_path_find(&found, in_folder("dangling/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
+	assert_int_equal(spill_log_path_make_folders(&found), 0);
 	spill_log_path_find(&found, in_folder("other/x.jsonl"), "prog", SPILL_LOG_SUFFIX);
 	fake_libc_fail(FAKE_mkdir, 1, FAKE_LIBC_FOR_EVER, EROFS);
 	assert_int_equal(spill_log_path_make_folders(&found), EROFS);
