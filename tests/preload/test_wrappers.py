@@ -110,7 +110,7 @@ class Wrappers(Case):
                         self.assertEqual(self.prog(way, LD_PRELOAD=order, SPILL="0").stdout, self.alone(way)[1])
 
     def test_a_wrapper_of_dlsym_before_us_takes_look_ups_past_us(self):
-        """`spill doctor` says so (tests/cli/doctor.bats); the program is as it is alone."""
+        """`spill doctor` says so (tests/cli/doctor_environment.bats); the program is as it is alone."""
         for name in TAKES_LOOK_UPS:
             for way in ("prog_driver_dlsym", "prog_runtime"):
                 with self.subTest(wrapper=name, way=way):

@@ -1,4 +1,4 @@
-/* The loader's cache, and files that only look like one. The search of a library is in tests/cli/doctor.bats. */
+/* The loader's cache, and files that only look like one. The search of a library is in tests/cli/doctor_library.bats. */
 #include "unit.h"
 
 #include <stdio.h>
