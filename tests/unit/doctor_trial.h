@@ -2,15 +2,9 @@
 #ifndef DOCTOR_TRIAL_H
 #define DOCTOR_TRIAL_H
 
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "backend_cuda.h"
-#include "doctor.h"
 #include "doctor_driver.h"
+#include "doctor_found.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -61,25 +55,6 @@ bool doctor_is_there(const struct doctor_patient *whose, const char *path)
 	return (there[0] && !strcmp(path, there[0])) || (there[1] && !strcmp(path, there[1]));
 }
 
-static char said[8192];
-static size_t length;
-
-void doctor_find(enum doctor_finding finding, const char *format, ...)
-{
-	static const char *const names[] = {
-#define FINDING(id, level, area, why, remedy) #id,
-#include "findings.def"
-	};
-	va_list arguments;
-
-	length += (size_t)snprintf(said + length, sizeof(said) - length, "%s: ", names[finding]);
-	va_start(arguments, format);
-	length += (size_t)vsnprintf(said + length, sizeof(said) - length, format, arguments);
-	va_end(arguments);
-	length += (size_t)snprintf(said + length, sizeof(said) - length, "\n");
-	assert_true(length < sizeof(said));
-}
-
 /* -- the frame ------------------------------------------------------------------------------------- */
 
 /* Two drivers that are absent. */
@@ -98,8 +73,8 @@ static inline int nothing(void **state)
 
 static inline void finds(const char *expected)
 {
-	length = tried = 0;
-	said[0] = '\0';
+	find_nothing();
+	tried = 0;
 	doctor_look_at_devices(&patient);
 	assert_int_equal(tried, 2);
 	assert_string_equal(said, expected);
