@@ -125,7 +125,6 @@ static int put_cell(int y, int x, const char *text, unsigned width, bool left, a
 	cli_top_pad(text, width < (unsigned)room ? width : (unsigned)room, left, cell, sizeof(cell));
 	attrset(attributes);
 	mvaddstr(y, x, cell);
-	attrset(A_NORMAL);
 	return x + (int)width + 1;
 }
 
