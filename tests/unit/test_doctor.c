@@ -97,12 +97,22 @@ static int forget(void **state)
 
 TEST_WITH(a_program_is_looked_at_if_one_is_named, NULL, forget)
 {
+	char file[64];
+
 	DOCTOR("--quick", "-v");
 	assert_non_null(strstr(said, "fact [device] no GPU driver"));
 	assert_non_null(strstr(said, "fact [environment] CUDA_VISIBLE_DEVICES=1,0\n"));
 	assert_null(strstr(said, "[program]"));
 	assert_int_equal(DOCTOR("--quick", "-v", "--", "/nonexistent/program"), CLI_FINDINGS);
 	assert_non_null(strstr(said, "problem [program] /nonexistent/program is not there\n"));
+	assert_non_null(strstr(said, "\n1 problem, "));
+	/* One that cannot be executed is the end of it: nothing else is looked at. */
+	assert_int_equal(DOCTOR("--quick", "-v", "--", root), CLI_FINDINGS);
+	assert_non_null(strstr(said, ": it is a folder\n"));
+	assert_non_null(strstr(said, "\n1 problem, "));
+	snprintf(file, sizeof(file), "%s/proc/meminfo", root);
+	assert_int_equal(DOCTOR("--quick", "-v", "--", file), CLI_FINDINGS);
+	assert_non_null(strstr(said, "/proc/meminfo: it may not be executed\n"));
 	assert_non_null(strstr(said, "\n1 problem, "));
 	assert_int_equal(DOCTOR("--quick", ""), CLI_USAGE);
 }
