@@ -158,6 +158,10 @@ TEST(times_of_all_sizes)
 	assert_int_equal(timeline.count, 2);
 	assert_int_equal(timeline.buckets[0].most.device, 62);
 	assert_int_equal(timeline.buckets[1].last_us, UINT64_C(1) << 63);
+	/* Wider ones there are not. */
+	cli_timeline_narrow(&timeline, 1);
+	assert_int_equal(timeline.count, 2);
+	assert_int_equal(timeline.shift, 63);
 	cli_timeline_free(&timeline);
 }
 
