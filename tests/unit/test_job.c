@@ -140,20 +140,46 @@ TEST_WITH(clocks_that_differ_by_a_minute, NULL, forget)
 	}
 }
 
-/* The middle one of a host's ranks decides, whatever their order. */
-TEST_WITH(one_late_rank_is_no_clock, NULL, forget)
+/* The middle one of a host's begins decides, and the middle one of its ends, whatever their order. */
+TEST_WITH(most_ranks_of_a_host_tell_its_clock, NULL, forget)
 {
-	static const int64_t begins[] = {3600 * SECOND_US, 0, SECOND_US};
+	static const struct {
+		int64_t begins[3], last[3], ahead; /* in seconds */
+	} cases[] = {{{3600, 0, 1}, {10, 10, 10}, 0},
+	             {{3600, 0, 3601}, {10, 10, 10}, 3600},
+	             {{0, 3600, 3700}, {3610, 10, 10}, 3600},
+	             {{0, 3600, 3700}, {3610, 10, 4000}, 3600},
+	             {{0, 3600, 3700}, {6000, 10, 4000}, 0}};
+	static char *const ranks[] = {"1", "2", "3"};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cli_job job;
+
+		summaries.count = 0;
+		add("17", "0", "node1", BEGAN_US);
+		for (unsigned rank = 0; rank < 3; rank++)
+			add("17", ranks[rank], "node2", BEGAN_US + cases[i].begins[rank] * SECOND_US)
+			    ->run_us = (uint64_t)(cases[i].last[rank] * SECOND_US);
+		job = cli_job_of(&summaries);
+		assert_int_equal(job.hosts[1].runs, 3);
+		assert_int_equal(job.hosts[1].ahead_us, cases[i].ahead * SECOND_US);
+		cli_job_free(&job);
+	}
+}
+
+/* An end is the begin and what the run took: of these ranks it is not that of the one that began in the middle. */
+TEST_WITH(ends_of_ranks_that_began_at_other_times, NULL, forget)
+{
+	static const int64_t begins[] = {0, 3600, 3700}, took[] = {6600, 100, 2900};
+	static char *const ranks[] = {"1", "2", "3"};
 	struct cli_job job;
 
-	add("17", "0", "node1", BEGAN_US);
-	for (unsigned i = 0; i < 3; i++)
-		add("17", (char *[]){"1", "2", "3"}[i], "node2", BEGAN_US + begins[i]);
+	add("17", "0", "node1", BEGAN_US)->run_us = (uint64_t)(3000 * SECOND_US);
+	for (unsigned rank = 0; rank < 3; rank++)
+		add("17", ranks[rank], "node2", BEGAN_US + begins[rank] * SECOND_US)->run_us =
+		    (uint64_t)(took[rank] * SECOND_US);
 	job = cli_job_of(&summaries);
-	assert_int_equal(job.hosts[1].runs, 3);
-	assert_int_equal(job.hosts[1].ahead_us, 0);
-	assert_true(runs[0].begin_told);
-	assert_int_equal(runs[1].begin_us, 3600 * SECOND_US);
+	assert_int_equal(job.hosts[1].ahead_us, 3600 * SECOND_US);
 	cli_job_free(&job);
 }
 
