@@ -1,4 +1,4 @@
-/* What would have kept a run on the device, where it is just enough and where a byte is missing. */
+/* What would have kept a run on the device, and what would have been left: where it is just enough and where a byte is missing. */
 #define SETUP setup
 #define TEARDOWN teardown
 #include "unit.h"
@@ -215,4 +215,37 @@ TEST(a_run_that_only_observed)
 	assert_true(says("; or a policy without this error: a line is wrong"));
 	device->beyond = 3;
 	assert_true(says("a policy without this error: a line is wrong") && strncmp(advice, "; or", 4) != 0);
+}
+
+/* The margin, or what others held if that is more, is kept free; within the limit. */
+TEST(what_would_have_been_left)
+{
+	struct cli_fit_row row;
+
+	device->fit = (struct cli_fit){.wanted = 700 * GIB, .device = 600 * GIB};
+	row = cli_fit_row(device, 100 * GIB);
+	assert_int_equal(row.usable, 900 * GIB);
+	assert_int_equal(row.surplus, 200 * GIB);
+	assert_int_equal(row.free, 400 * GIB);
+	device->shortage.others = 300 * GIB;
+	row = cli_fit_row(device, 100 * GIB);
+	assert_int_equal(row.usable, 700 * GIB);
+	assert_int_equal(row.others, 300 * GIB);
+	assert_int_equal(row.free, 100 * GIB);
+	assert_int_equal(row.surplus, 0);
+	assert_false(row.unknown || row.reserved);
+	/* Memory lacked although nothing is missing. */
+	device->shortage.count = 1;
+	assert_true(cli_fit_row(device, 0).unknown);
+	assert_false(cli_fit_row(device, 0).reserved);
+	device->shortage.bytes = 1000 * GIB;
+	assert_true(cli_fit_row(device, 0).reserved);
+	assert_false(cli_fit_row(device, 0).unknown);
+	device->fit.wanted++;
+	row = cli_fit_row(device, 0);
+	assert_int_equal(row.surplus, -1);
+	assert_false(row.unknown || row.reserved);
+	device->limit = 650 * GIB;
+	assert_int_equal(cli_fit_row(device, 0).usable, 650 * GIB);
+	assert_int_equal(cli_fit_row(device, 2000 * GIB).usable, 0);
 }
