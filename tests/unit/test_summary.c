@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "names.h"
 #include "roll.h"
 #include "summary.h"
@@ -357,7 +358,19 @@ static void check_moved(void)
 	assert_in_range(more, 0, CLI_MOVED - 1);
 }
 
-TEST(all_that_happens_to_a_run)
+static int forget(void **state)
+{
+	struct cli_summaries summaries = {.runs = cli_realloc(NULL, 1, sizeof(summary)), .count = 1};
+
+	cli_live_free(&summary.live);
+	cli_names_free(&names);
+	*summaries.runs = summary;
+	cli_summaries_free(&summaries);
+	summary = (struct cli_summary){0};
+	return 0;
+}
+
+TEST_WITH(all_that_happens_to_a_run, NULL, forget)
 {
 	static const char *const callers[] = {"a", "b", "c"};
 
@@ -383,8 +396,4 @@ TEST(all_that_happens_to_a_run)
 	check_largest();
 	check_moved();
 	assert_int_equal(summary.unknown_frees, 0);
-	cli_live_free(&summary.live);
-	cli_names_free(&names);
-	cli_summaries_free(&(struct cli_summaries){
-	    .runs = memcpy(malloc(sizeof(summary)), &summary, sizeof(summary)), .count = 1});
 }
