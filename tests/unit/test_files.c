@@ -147,6 +147,7 @@ TEST(a_run_that_was_elsewhere_or_before)
 
 	for (unsigned i = 0; i < 8; i++) {
 		start = here;
+		start.time = time_of_change(0);
 		if (i == 0)
 			start.host = "another";
 		else if (i == 1)
