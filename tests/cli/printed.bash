@@ -1,18 +1,15 @@
-# A kept session, data/printed.txt or another: runs its commands (the lines that begin with "$ ") in the folder of kept logs. Fails if
-# they print anything else than is kept. With --write it keeps what they print now: for a change on purpose, after a look at the
-# difference.
+# A session in data/, like printed.txt: runs its commands (the lines that begin with "$ ") in the folder of kept logs. Fails if they
+# print anything else than is kept. With --write it keeps what they print now: for a change on purpose, after a look at the difference.
 # usage: BUILD=FOLDER printed.bash [--write] [SESSION]
 set -uo pipefail
-write=
-if [ "${1:-}" = --write ]; then
-	write=yes
-	shift
-fi
-kept=${1:-printed.txt} data=$(realpath "$(dirname "$0")/data") folder=$(mktemp -d)
+data=$(realpath "$(dirname "$0")/data") folder=$(realpath "$(mktemp -d)") write=
 trap 'rm -r "$folder"' EXIT
 for name in $(env | sed -n -E 's/^((SPILL|PYTORCH)[A-Z0-9_]*)=.*/\1/p') LD_PRELOAD LD_LIBRARY_PATH; do unset "$name"; done
 export HOME=$folder XDG_CONFIG_HOME=$folder XDG_STATE_HOME=$folder LC_ALL=C.UTF-8
 cd "$data" || exit
+[ "${1:-}" = --write ] && write=1 && shift
+kept=$data/${1:-printed}.txt
+source ../logs.bash
 
 # A command closes each log before the next one: it needs few descriptors, however many logs there are.
 spill() { (ulimit -n 6 && exec "$BUILD/spill" "$@"); }
@@ -40,8 +37,9 @@ session() {
 	done <"$kept"
 }
 
-if [ "$kept" = pages.txt ] && spill report --html - run.jsonl 2>&1 | grep 'built without the library'; then exit 77; fi
+if [ "${1:-}" = pages ] && spill report --html - run.jsonl 2>&1 | grep 'built without the library'; then exit 77; fi
 session >"$folder/printed" || exit
+sed -i "s|$BUILD|BUILD|g; s|$folder|FOLDER|g" "$folder/printed"
 if [ -n "$write" ]; then
 	cp "$folder/printed" "$kept"
 else
