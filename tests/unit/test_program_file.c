@@ -1,13 +1,15 @@
-/* What a script's first line says, where a program is found, and which name it will have. All else: tests/cli/run.bats. */
+/* What a script's first line says, where a program is found, which name it will have, and what keeps LD_PRELOAD away. */
 #define SETUP setup
 #define TEARDOWN teardown
 #include "unit.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -197,4 +199,111 @@ TEST(a_very_long_command_line)
 	option[SPILL_PROGRAM_WORDS - 40] = '\0';
 	program_name(words, name, sizeof(name));
 	assert_string_equal(name, "work.py");
+}
+
+/* -- what keeps LD_PRELOAD away ------------------------------------------------------------------ */
+
+static const char *loader(const char *interpreter, enum program_bar expected)
+{
+	static char reason[PROGRAM_TEXT];
+	static struct elf_file file;
+
+	file.interpreted = interpreter;
+	snprintf(file.interpreter, sizeof(file.interpreter), "%s", interpreter ? interpreter : "");
+	reason[0] = '\0';
+	assert_int_equal(program_loader("p", &file, reason), expected);
+	return reason;
+}
+
+TEST(loaders)
+{
+	assert_string_equal(loader(NULL, PROGRAM_STATIC), "p is statically linked");
+	assert_string_equal(loader("/lib/ld-musl-x.so.1", PROGRAM_MUSL),
+	                    "p is for musl (/lib/ld-musl-x.so.1)");
+	assert_string_equal(loader("/lib/ld-mus", PROGRAM_NO_LOADER),
+	                    "p names a loader that is not here: /lib/ld-mus");
+	assert_string_equal(loader("/ld-musl/ld.so", PROGRAM_NO_LOADER),
+	                    "p names a loader that is not here: /ld-musl/ld.so");
+	make("data", "", 0, 0600);
+	make("ld.so", "", 0, 0700);
+	assert_string_equal(loader("./ld.so", PROGRAM_FREE), "");
+	if (getuid())
+		loader("./data", PROGRAM_NO_LOADER);
+}
+
+TEST(bits_that_give_another_user_or_group)
+{
+	struct statvfs system;
+	char reason[PROGRAM_TEXT], expected[64];
+	unsigned other = 4000;
+	make("program", "", 0, 0700);
+	int fd = open("program", O_RDONLY);
+	assert_int_equal(fstatvfs(fd, &system), 0);
+	bool counts = !(system.f_flag & ST_NOSUID);
+	struct {
+		mode_t mode;
+		bool user, group;
+	} const cases[] = {
+	    {S_ISUID, true, false},  {S_ISUID | S_ISGID, true, false}, {S_ISGID | S_IXGRP, false, true},
+	    {S_ISGID, false, false}, {S_IXGRP, false, false},          {0, false, false},
+	};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct stat status = {.st_mode = cases[i].mode, .st_uid = other, .st_gid = other + 1};
+		bool barred = counts && (cases[i].user || cases[i].group);
+
+		reason[0] = '\0';
+		snprintf(expected, sizeof(expected), "p is set-%s-id: it runs as %s %u",
+		         cases[i].user ? "user" : "group", cases[i].user ? "user" : "group",
+		         other + !cases[i].user);
+		assert_int_equal(program_privilege("p", fd, &status, reason),
+		                 barred ? PROGRAM_PRIVILEGED : PROGRAM_FREE);
+		assert_string_equal(reason, barred ? expected : "");
+		/* One's own user or group is no other. */
+		status.st_uid = getuid();
+		status.st_gid = getgid();
+		assert_int_equal(program_privilege("p", fd, &status, reason), PROGRAM_FREE);
+	}
+	close(fd);
+}
+
+/* Of a script it is the interpreter, and of that one's script its own. */
+TEST(the_file_that_runs_is_judged)
+{
+	Elf64_Ehdr top = {
+	    .e_ident = ELFMAG, .e_type = ET_EXEC, .e_phnum = 1, .e_phentsize = sizeof(Elf64_Phdr)};
+	char reason[PROGRAM_TEXT], itself[2 * sizeof(top)] = "";
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(pread(fd, itself, sizeof(top), 0), sizeof(top));
+	close(fd);
+	top.e_machine = ((Elf64_Ehdr *)itself)->e_machine;
+	top.e_ident[EI_CLASS] = ELFCLASS64;
+	top.e_ident[EI_DATA] = ELFDATA2LSB;
+	top.e_phoff = sizeof(top); /* an empty header, so it has no loader */
+	memset(itself, 0, sizeof(itself));
+	memcpy(itself, &top, sizeof(top));
+	make("static", itself, sizeof(top) + sizeof(Elf64_Phdr), 0700);
+	make("script", "#!./static\n", 11, 0700);
+	make("again", "#!./script\n", 11, 0700);
+	make("text", "hello", 5, 0700);
+	make("lost", "#!./gone\n", 9, 0700);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(program_bars(i == 0   ? "./static"
+		                              : i == 1 ? "./script"
+		                                       : "./again",
+		                              reason),
+		                 PROGRAM_STATIC);
+		assert_string_equal(reason, "./static is statically linked");
+	}
+	assert_int_equal(program_bars("./text", reason), PROGRAM_FREE);
+	assert_int_equal(program_bars("./lost", reason), PROGRAM_FREE);
+	assert_int_equal(program_bars("./nothing", reason), PROGRAM_FREE);
+	/* The kernel follows no more of them. */
+	for (unsigned i = 0; i < 6; i++) {
+		char name[8], text[16];
+		snprintf(name, sizeof(name), "s%u", i);
+		int length = snprintf(text, sizeof(text), i < 5 ? "#!./s%u\n" : "#!./static\n", i + 1);
+		make(name, text, (size_t)length, 0700);
+	}
+	assert_int_equal(program_bars("./s2", reason), PROGRAM_STATIC);
+	assert_int_equal(program_bars("./s1", reason), PROGRAM_FREE);
 }
