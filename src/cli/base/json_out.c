@@ -29,23 +29,17 @@ void cli_json_begin_page(struct spill_json *json, FILE *page)
 
 /*
  * Only strings can contain these characters. Escaping "<" prevents "</script" and "<!--" (HTML,
- * 4.12.1.3). U+2028 and U+2029 are E2 80 A8 and A9 in UTF-8.
+ * 4.12.1.3). spill_json_string has escaped U+2028 and U+2029.
  */
 static void write_escaped(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
-		bool separator = c == 0xe2 && i + 2 < length && (unsigned char)text[i + 1] == 0x80 &&
-		                 ((unsigned char)text[i + 2] | 1) == 0xa9;
 
-		if (c == '<' || c == '>' || c == '&') {
+		if (c == '<' || c == '>' || c == '&')
 			fprintf(output, "\\u00%02x", c);
-		} else if (separator) {
-			fputs((unsigned char)text[i + 2] == 0xa8 ? "\\u2028" : "\\u2029", output);
-			i += 2;
-		} else {
+		else
 			putc(c, output);
-		}
 	}
 }
 
