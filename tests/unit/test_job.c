@@ -220,7 +220,7 @@ TEST_WITH(ranks_that_stand_out, NULL, forget)
 	static struct cli_device devices[6];
 	struct spill_record_oom ooms[3] = {
 	    {.time_us = 50, .refused_by = "host.limit"},
-	    {.time_us = 1, .refused_by = "oom.honest_first"},
+	    {.time_us = 51, .refused_by = "host.limit"},
 	    {.time_us = 50, .refused_by = "host.limit"},
 	};
 	struct cli_job job;
@@ -265,7 +265,7 @@ TEST_WITH(ranks_that_stand_out, NULL, forget)
 	cli_job_free(&job);
 
 	/* What is refused on purpose is no failure; what comes earlier is the first. */
-	runs[1].ooms.list = ooms + 1;
+	runs[1].ooms = (struct cli_ooms){.honest = 1, .honest_first_us = 1, .honest_last_us = 1};
 	ooms[0].time_us = 49;
 	job = cli_job_of(&summaries);
 	assert_ptr_equal(job.failed, &runs[2]);

@@ -471,7 +471,7 @@ TEST(runs_are_never_mixed)
 	forget_all();
 }
 
-/* A program that runs into it a million times: the first and the last are kept, all are counted. */
+/* A program that runs into it a million times: the first and the last are kept, all are counted. Those on purpose are only counted. */
 TEST(the_first_and_last_out_of_memory)
 {
 	FILE *file = begin_file("ooms.jsonl");
@@ -480,20 +480,25 @@ TEST(the_first_and_last_out_of_memory)
 	fprintf(file, START "\n", 1);
 	for (unsigned i = 0; i < 1000; i++)
 		fprintf(file,
-		        "{\"v\":1,\"kind\":\"oom\",\"t\":1.0,\"tid\":1,\"dev\":0,\"bytes\":%u,\"free\":0,"
+		        "{\"v\":1,\"kind\":\"oom\",\"t\":%u.0,\"tid\":1,\"dev\":0,\"bytes\":%u,\"free\":0,"
 		        "\"total\":1,\"live\":"
 		        "{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0},\"refused_by\":\"%s\"}\n",
-		        i, i % 4 ? "host.limit" : "oom.honest_first");
+		        i + 1, i, i % 4 ? "host.limit" : "oom.honest_first");
 	fclose(file);
 	assert_true(read_all(path));
 	ooms = &summaries.runs[0].ooms;
-	assert_int_equal(ooms->count, 1000);
+	assert_int_equal(ooms->count, 750);
 	assert_int_equal(ooms->honest, 250);
+	assert_int_equal(ooms->honest_first_us, 1000000);
+	assert_int_equal(ooms->honest_last_us, 997000000);
 	assert_int_equal(summaries.runs[0].totals.ooms, 1000);
+	static const unsigned first[CLI_OOMS_EACH] = {1, 2, 3, 5, 6, 7, 9, 10, 11, 13},
+	                      last[CLI_OOMS_EACH] = {987, 989, 990, 991, 993, 994, 995, 997, 998, 999};
 	for (unsigned i = 0; i < CLI_OOMS_EACH; i++) {
-		assert_int_equal(ooms->list[i].bytes, i);
-		assert_int_equal(ooms->list[CLI_OOMS_EACH + i].bytes, 1000 - CLI_OOMS_EACH + i);
+		assert_int_equal(ooms->list[i].bytes, first[i]);
+		assert_int_equal(ooms->list[CLI_OOMS_EACH + i].bytes, last[i]);
 	}
+	assert_ptr_equal(cli_summary_cause(&summaries.runs[0]), &ooms->list[2 * CLI_OOMS_EACH - 1]);
 	assert_int_equal(summaries.runs[0].devices[0].fit.refused, 999);
 	forget_all();
 }

@@ -120,7 +120,7 @@ static bool only_observed(const struct cli_summary *summary)
 static bool device_was_short(const struct cli_summary *summary)
 {
 	return summary->totals.spills || summary->totals.demotions ||
-	       cli_summary_surfaced(summary) > count_beyond(summary);
+	       summary->ooms.count > count_beyond(summary);
 }
 
 /* True if memory moved only for device.reserve, and not more than that. */

@@ -124,12 +124,19 @@ void cli_report_ooms(const struct cli_summary *summary)
 	const struct cli_ooms *ooms = &summary->ooms;
 	uint64_t kept = cli_ooms_kept(ooms);
 
-	if (!ooms->count)
+	if (!ooms->count && !ooms->honest)
 		return;
-	printf("\n  out of memory: %" PRIu64 "\n", ooms->count);
+	if (ooms->count)
+		printf("\n  out of memory: %" PRIu64 "\n", ooms->count);
 	for (uint64_t i = 0; i < kept; i++) {
 		if (i == CLI_OOMS_EACH && ooms->count > kept)
 			printf("  … %" PRIu64 " between these\n", ooms->count - kept);
 		put_oom(summary, &ooms->list[i]);
 	}
+	if (ooms->honest)
+		cli_printf("%s%" PRIu64
+		           " refused once on purpose (oom.honest_first), from %s s to %s s: spill log "
+		           "--kind oom lists them\n",
+		           ooms->count ? "  and " : "\n  out of memory: ", ooms->honest,
+		           cli_seconds(ooms->honest_first_us).text, cli_seconds(ooms->honest_last_us).text);
 }

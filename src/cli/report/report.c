@@ -25,8 +25,8 @@ static bool has_findings(const struct cli_summary *summary)
 {
 	struct cli_difference differences[CLI_DIFFERENCES];
 
-	return cli_summary_surfaced(summary) || cli_summary_differences(summary, differences) ||
-	       summary->end.missing || (summary->unknown_frees && summary->all_told);
+	return summary->ooms.count || cli_summary_differences(summary, differences) || summary->end.missing ||
+	       (summary->unknown_frees && summary->all_told);
 }
 
 struct spill_totals cli_report_sum(const struct cli_report *report)

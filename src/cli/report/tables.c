@@ -224,8 +224,8 @@ void cli_report_runs(const struct cli_report *report)
 		const struct cli_summary *run = &summaries->runs[i];
 
 		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals, &run->story.away,
-		        cli_summary_surfaced(run));
-		final += cli_summary_surfaced(run);
+		        run->ooms.count);
+		final += run->ooms.count;
 		cli_report_log(run);
 		putchar('\n');
 	}

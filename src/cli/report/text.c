@@ -265,8 +265,9 @@ static void put_totals(const struct cli_summary *summary)
 	const struct spill_totals *totals = &summary->totals;
 
 	printf("\n  allocations %" PRIu64 ", frees %" PRIu64 ", placed off the card %" PRIu64
-	       ", refused as out of memory %" PRIu64 "\n",
+	       ", refused as out of memory %" PRIu64,
 	       totals->allocs, totals->frees, totals->spills, totals->ooms);
+	printf(summary->ooms.honest ? " (%" PRIu64 " once on purpose)\n" : "\n", summary->ooms.honest);
 	printf("  moved to the host %" PRIu64 " times (%" PRIu64 " bytes), moved back %" PRIu64
 	       " times (%" PRIu64 " bytes)\n",
 	       totals->demotions, totals->demoted, totals->promotions, totals->promoted);
@@ -351,10 +352,10 @@ void cli_report_text(const struct cli_report *report)
 			putchar('\n');
 		put_head(summary);
 		put_end(summary);
-		if (cli_summary_surfaced(summary))
+		if (summary->ooms.count)
 			put_ooms(summary);
 		cli_report_spills(summary);
-		if (!cli_summary_surfaced(summary))
+		if (!summary->ooms.count)
 			put_ooms(summary);
 		put_rest(summary);
 		put_differences(summary);

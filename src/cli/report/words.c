@@ -21,7 +21,7 @@ void cli_report_shortage(struct spill_text *text, const struct cli_shortage *sho
 
 void cli_report_refusals(struct spill_text *text, const struct cli_summary *summary)
 {
-	unsigned long long final = cli_summary_surfaced(summary), once = summary->ooms.honest;
+	unsigned long long final = summary->ooms.count, once = summary->ooms.honest;
 
 	if (!final && !once)
 		spill_text_add(text, "none");

@@ -216,20 +216,15 @@ static void consider_devices(struct cli_job *job, const struct cli_summary *run)
 	}
 }
 
-/* The first one that surfaced is always kept, unless honest ones are before it in the list. */
 static void consider_ooms(struct cli_job *job, const struct cli_summary *run)
 {
-	for (uint64_t i = 0; run->begin_told && i < cli_ooms_kept(&run->ooms); i++) {
-		const struct spill_record_oom *oom = &run->ooms.list[i];
-		uint64_t time_us = run->begin_us + oom->time_us;
-
-		if (!spill_oom_is_final(oom->refused_by))
-			continue;
-		if (!job->failed || time_us < job->failed_us) {
-			job->failed = run;
-			job->failed_us = time_us;
-		}
+	if (!run->begin_told || !run->ooms.count)
 		return;
+	uint64_t time_us = run->begin_us + run->ooms.list[0].time_us;
+
+	if (!job->failed || time_us < job->failed_us) {
+		job->failed = run;
+		job->failed_us = time_us;
 	}
 }
 

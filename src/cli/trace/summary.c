@@ -175,7 +175,7 @@ static void add_event(void *data, const struct cli_event *event)
 	cli_summary_event(summary, summaries->names, event);
 }
 
-/* The entry for the next out of memory. Keeps the first ones and the last ones. */
+/* The entry for the next final one. Keeps the first ones and the last ones. */
 static struct spill_record_oom *next_oom_slot(struct cli_ooms *ooms)
 {
 	uint64_t entry = ooms->count++;
@@ -205,12 +205,19 @@ static void intern_groups(struct cli_names *names, struct spill_group *groups, u
 	}
 }
 
-static void add_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *source)
+/* Of those that the program asks for again their number is enough: they must not hide what ended the job. */
+static void add_honest(struct cli_ooms *ooms, uint64_t time_us)
+{
+	if (!ooms->honest++)
+		ooms->honest_first_us = time_us;
+	ooms->honest_last_us = time_us;
+}
+
+static void keep_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *source)
 {
 	struct spill_record_oom *oom = next_oom_slot(ooms);
 
 	*oom = *source;
-	ooms->honest += !spill_oom_is_final(oom->refused_by);
 	intern_text(names, &oom->api);
 	intern_text(names, &oom->caller);
 	intern_text(names, &oom->requester);
@@ -307,7 +314,10 @@ static void add_record(void *data, const struct spill_record *record)
 		summary->ended_us = record->time_us;
 	if (record->kind == SPILL_KIND_OOM && !summary->exited) {
 		summary->totals.ooms++;
-		add_oom(&summary->ooms, names, &record->oom);
+		if (spill_oom_is_final(record->oom.refused_by))
+			keep_oom(&summary->ooms, names, &record->oom);
+		else
+			add_honest(&summary->ooms, record->oom.time_us);
 	} else if (record->kind == SPILL_KIND_FILE) {
 		cli_run_files_add(&summary->files, &record->file);
 	} else if (record->kind == SPILL_KIND_NOTE) {
@@ -431,13 +441,9 @@ static uint64_t *figure_of(struct spill_totals *totals, unsigned entry)
 
 const struct spill_record_oom *cli_summary_cause(const struct cli_summary *summary)
 {
-	const struct cli_ooms *ooms = &summary->ooms;
+	uint64_t kept = cli_ooms_kept(&summary->ooms);
 
-	for (uint64_t i = cli_ooms_kept(ooms); i-- > 0;) {
-		if (spill_oom_is_final(ooms->list[i].refused_by))
-			return &ooms->list[i];
-	}
-	return NULL;
+	return kept ? &summary->ooms.list[kept - 1] : NULL;
 }
 
 void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals)

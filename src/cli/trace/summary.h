@@ -81,14 +81,15 @@ struct cli_moved_list {
 	struct cli_moved list[CLI_MOVED];
 };
 
-/* So many of the first and of the last out of memory are kept: a program may have a million. */
+/* So many of the first and of the last final ones are kept: a program may have a million. */
 #define CLI_OOMS_EACH ((uint64_t)10)
 
 struct cli_ooms {
-	uint64_t count;
-	uint64_t honest; /* surfaced on purpose by oom.honest_first */
+	uint64_t count; /* of final ones */
 	struct spill_record_oom
 	    *list; /* has 2 * CLI_OOMS_EACH entries, or is NULL; texts live as long as the trace */
+	/* surfaced on purpose by oom.honest_first, and the times of the first and the last one */
+	uint64_t honest, honest_first_us, honest_last_us;
 };
 
 /* The number of entries in the list. */
@@ -221,12 +222,6 @@ void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals)
 static inline bool cli_oom_is_honest(const struct cli_event *event)
 {
 	return event->reason && !spill_oom_is_final(event->reason->text);
-}
-
-/* Out of memory that the program could not avoid, without those of oom.honest_first. */
-static inline uint64_t cli_summary_surfaced(const struct cli_summary *summary)
-{
-	return summary->ooms.count - summary->ooms.honest;
 }
 
 #endif
