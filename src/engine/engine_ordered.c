@@ -123,7 +123,7 @@ static bool serve_free_range(struct spill_request *request, bool anywhere)
 /* Returns the device bytes that come back. Its chunks may move until it is delisted. */
 static uint64_t end_segment(struct spill_chunked *segment)
 {
-	struct spill_request request = {.api = segment->api};
+	struct spill_request request = {.start_us = spill_log_start_us()};
 	spill_chunked_delist(segment);
 	uint64_t given = segment->base.held.device;
 	struct spill_allocation *entry = spill_ledger_take_handle(segment->name, segment->seq);

@@ -227,7 +227,7 @@ void spill_request_log_free(const struct spill_request *request, const struct sp
 	    .tid = spill_log_tid(),
 	    .device = allocation->device,
 	    .api = spill_engine_api(request),
-	    .caller = spill_engine_caller(request),
+	    .caller = spill_engine_site(request) ? spill_engine_caller(request) : NULL, /* our maintenance */
 	    .ptr = allocation->ptr,
 	    .bytes = allocation->bytes,
 	    .place = allocation->place,

@@ -284,6 +284,24 @@ TEST(the_log_has_the_begin_and_the_end_of_a_segment)
 	assert_int_equal(logged("free"), 1);
 }
 
+/* It ends when no call of the program is the reason. */
+TEST(the_end_of_a_segment_names_no_call_and_has_its_own_time)
+{
+	uint64_t a;
+	policy.log_level = SPILL_LOG_EACH;
+	assert_int_equal(allocate(&a, LARGE), 0);
+	release(a);
+	drop_kept();
+	spill_log_flush();
+	struct lines lines = read_lines(in_folder("log"));
+	const cJSON *line = lines.at[lines.count - 1];
+	assert_string_equal(text_of(line, "kind"), "free");
+	assert_false(cJSON_HasObjectItem(line, "api"));
+	assert_false(cJSON_HasObjectItem(line, "caller"));
+	assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(line, "us")) <
+	            1e6 * cJSON_GetNumberValue(cJSON_GetObjectItem(line, "t")));
+}
+
 static void nothing(void)
 {
 }

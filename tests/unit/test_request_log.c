@@ -210,6 +210,11 @@ const char *spill_engine_api(const struct spill_request *request)
 	return "cuTest";
 }
 
+const void *spill_engine_site(const struct spill_request *request)
+{
+	return request->caller;
+}
+
 const char *spill_engine_caller(const struct spill_request *request)
 {
 	return "caller";
@@ -465,6 +470,10 @@ TEST(a_free)
 	assert_true(freed.time_us == NOW && freed.took_us == NOW - BEGAN && freed.seq == 8 &&
 	            freed.ptr == PTR);
 	assert_string_equal(freed.reason, "free");
+	assert_null(freed.caller);
+	request.caller = &request;
+	told_of_free();
+	assert_string_equal(freed.caller, "caller");
 	no_room = true;
 	assert_string_equal(told_of_free(), BEFORE " free soon of 100:0 back:0");
 	allocation.sum = 1;
