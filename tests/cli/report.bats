@@ -240,7 +240,7 @@ with_function() {
 	run "$spill" report honest.jsonl
 	ends_with 0
 	has_line "  out of memory  none was final; 1 request was refused once on purpose, so that the program frees its cache and asks again"
-	has_line "  out of memory: 1 refused once on purpose (oom.honest_first), from 13.000000 s to 13.000000 s: spill log --kind oom lists them"
+	has_line "  out of memory: 1 refused once on purpose (oom.honest_first), at 13.000000 s: spill log --kind oom lists them"
 	[ "$(json honest.jsonl | jq -c '.runs[0] | [.ooms, .honest, .totals.ooms]')" = '[[],1,1]' ]
 	[ "$(json honest.jsonl | jq '.runs[0].devices[0].fit.refused')" -eq 0 ]
 }

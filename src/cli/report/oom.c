@@ -119,6 +119,18 @@ void cli_report_cause(const struct cli_summary *summary)
 	cli_printf("%s\n", buffer);
 }
 
+/* "  and 6 refused once on purpose (oom.honest_first), from 0.29 s to 0.59 s: …" */
+static void put_honest(const struct cli_ooms *ooms)
+{
+	fputs(ooms->count ? "  and " : "\n  out of memory: ", stdout);
+	cli_printf("%" PRIu64 " refused once on purpose (oom.honest_first), ", ooms->honest);
+	if (ooms->honest > 1)
+		cli_printf("from %s s to ", cli_seconds(ooms->honest_first_us).text);
+	else
+		cli_printf("at ");
+	cli_printf("%s s: spill log --kind oom lists them\n", cli_seconds(ooms->honest_last_us).text);
+}
+
 void cli_report_ooms(const struct cli_summary *summary)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
@@ -134,9 +146,5 @@ void cli_report_ooms(const struct cli_summary *summary)
 		put_oom(summary, &ooms->list[i]);
 	}
 	if (ooms->honest)
-		cli_printf("%s%" PRIu64
-		           " refused once on purpose (oom.honest_first), from %s s to %s s: spill log "
-		           "--kind oom lists them\n",
-		           ooms->count ? "  and " : "\n  out of memory: ", ooms->honest,
-		           cli_seconds(ooms->honest_first_us).text, cli_seconds(ooms->honest_last_us).text);
+		put_honest(ooms);
 }
