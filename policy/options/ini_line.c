@@ -147,6 +147,23 @@ static bool check_section(struct spill_ini *file)
 	return !app || begin_app(file, app, 1 + (size_t)(app - section));
 }
 
+/* A key as documents write it, host.limit, tells its section. */
+static bool fail_outside(struct spill_ini *file, size_t key_end)
+{
+	char key[SPILL_INI_NAME + 1] = "";
+	char *dot;
+
+	memcpy(key, file->text, key_end);
+	dot = strchr(key, '.');
+	if (!dot || dot == key || !dot[1])
+		return spill_ini_fail(file, 0,
+		                      "a key outside a section: write its section above, as [device] above "
+		                      "limit = 4GiB");
+	*dot = '\0';
+	return spill_ini_fail(file, 0, "a key outside a section: write [%s] above, and then %s = …", key,
+	                      dot + 1);
+}
+
 static bool check_option(struct spill_ini *file)
 {
 	size_t separator = spill_ini_find(file, 0, "=:"), key_end = separator;
@@ -162,8 +179,7 @@ static bool check_option(struct spill_ini *file)
 	if (key_end > SPILL_INI_NAME)
 		return spill_ini_fail(file, 0, "the key is too long");
 	if (!file->in_section)
-		return spill_ini_fail(file, 0,
-		                      "a key outside a section: write [device] above, and then limit = 4GiB");
+		return fail_outside(file, key_end);
 	return check_comment(file, separator + 1);
 }
 

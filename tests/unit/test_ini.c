@@ -114,8 +114,14 @@ TEST(values)
 
 TEST(form)
 {
-	refuses("limit = 1GiB\n", "F:1:1: a key outside a section");
-	refuses("device.limit = 1GiB\n", "F:1:1: a key outside a section");
+	refuses("limit = 1GiB\n",
+	        "F:1:1: a key outside a section: write its section above, as [device] above limit = 4GiB");
+	refuses("host.limit = 1GiB\n",
+	        "F:1:1: a key outside a section: write [host] above, and then limit = …");
+	refuses("device.x = 1.5\n", "F:1:1: a key outside a section: write [device] above, and then x = …");
+	refuses(".limit = 1GiB\n", "F:1:1: a key outside a section: write its section above");
+	refuses("host. = 1GiB\n", "F:1:1: a key outside a section: write its section above");
+	refuses("limit = 1.5GiB\n", "F:1:1: a key outside a section: write its section above");
 	refuses("[device\nlimit = 1\n", "F:1:8: the bracket is not closed");
 	refuses("[device] limit = 1\n", "F:1:10: nothing may follow");
 	refuses("[device] # comment\n", "F:1:10: nothing may follow");
