@@ -271,6 +271,46 @@ TEST(a_large_vocabulary)
 	}
 }
 
+static void begin_heads(uint64_t count)
+{
+	add_string("x.attention.head_count_kv");
+	add_number(9, 4);
+	add_number(0, 4); /* of a byte each */
+	add_number(count, 8);
+}
+
+/* write_file, with a hole before the bytes from `begin` on. */
+static void write_with_hole(unsigned begin, uint64_t hole)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, begin, file), begin);
+	assert_int_equal(fseek(file, (long)hole, SEEK_CUR), 0);
+	assert_int_equal(fwrite(bytes + begin, 1, length - begin, file), length - begin);
+	assert_int_equal(fflush(file), 0);
+	assert_int_equal(ftruncate(fileno(file), (off_t)(length + hole + DATA + 32)), 0);
+	fclose(file);
+}
+
+/* A file that only has long arrays is no model: 2^24 elements of all together are read, and none more. */
+TEST(the_elements_of_all_arrays)
+{
+	struct gguf_model model;
+
+	for (unsigned over = 0; over < 2; over++) {
+		begin(3, 1, 3);
+		add_key("x.block_count", 1);
+		begin_heads(1);
+		add_number(4, 1);
+		begin_heads((1u << 24) - 1 + over);
+		unsigned first = (unsigned)length;
+		add_tensor("blk.0.ffn_up.weight", 0);
+		write_with_hole(first, (1u << 24) - 1 + over);
+		assert_int_equal(gguf_read(path, &model) != NULL, over);
+	}
+}
+
 /* No product of larger numbers may overflow. */
 TEST(numbers_of_no_model)
 {
