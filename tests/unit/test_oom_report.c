@@ -118,6 +118,19 @@ TEST(what_there_is_not_is_not_told)
 	            "spill:   no log is written (log.path, log.level)\n");
 }
 
+TEST(others_have_a_line_beside_callers_if_they_hold_something)
+{
+	struct spill_record_oom oom = example();
+
+	oom.by_caller[1].held.device += 512ull << 20;
+	told(&oom);
+	assert_null(strstr(buffer, "  others\n"));
+	oom = example();
+	oom.callers = 0;
+	told(&oom);
+	assert_null(strstr(buffer, "  others\n"));
+}
+
 /* By others than this process: never less than nothing, whatever the two figures say. */
 TEST(what_others_have_of_the_device)
 {
