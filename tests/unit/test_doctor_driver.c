@@ -1,6 +1,7 @@
-/* A vendor's driver that does not load: a library that is absent is no problem, any other that cannot be loaded is one. */
+/* A vendor's driver that does not load, and one that crashes. A library that is absent is no problem, any other that cannot be loaded is one. */
 #include "unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,28 @@ TEST(the_first_that_does_not_load_is_named)
 	const char *const files[] = {"libspill-no-such.so.1", path[1], path[0], "libspill-no-such.so", NULL};
 
 	the_problem_is_of(tried(files), path[1]);
+}
+
+static bool die(spill_resolve_fn *resolve)
+{
+	return raise(SIGKILL) != 0;
+}
+
+/* With the signal, and how far it came. */
+TEST(a_driver_that_crashes_ends_the_trial_alone)
+{
+	const struct spill_backend backend = {.start = die};
+	const struct driver_vendor vendor = {.name = "Vendor",
+	                                     .backend = &backend,
+	                                     .files = (const char *const[]){"libc.so.6", NULL},
+	                                     .start = "abort"};
+	const struct driver_facts *facts = driver_try(&vendor, 60000, true);
+
+	assert_non_null(facts);
+	assert_false(facts->finished);
+	assert_int_equal(facts->end, DRIVER_CRASHED);
+	assert_int_equal(facts->signal, SIGKILL);
+	assert_int_equal(facts->stage, DRIVER_STARTING);
 }
 
 int main(void)
