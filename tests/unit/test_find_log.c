@@ -156,12 +156,5 @@ TEST(of_a_process_that_runs)
 
 int main(void)
 {
-	int failed;
-
-	if (!mkdtemp(folder) || chdir(folder))
-		return 1;
-	failed = run_unit_tests(NULL, NULL);
-	if (chdir("/") || rmdir(folder))
-		return 1;
-	return failed;
+	return run_unit_tests_in(folder);
 }

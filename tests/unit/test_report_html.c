@@ -28,12 +28,5 @@ TEST(without_the_library)
 int main(void)
 {
 	char folder[] = "/tmp/spill-unit-XXXXXX";
-	int failed;
-
-	if (!mkdtemp(folder) || chdir(folder))
-		return 1;
-	failed = run_unit_tests(NULL, NULL);
-	if (chdir("/") || rmdir(folder))
-		return 1;
-	return failed;
+	return run_unit_tests_in(folder);
 }

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "names.h"
+#include "minmax.h"
+#include "one_summary.h"
 #include "roll.h"
-#include "summary.h"
 
 enum { EVENTS = 4000, MOST_LIVE = 60, DEVICES = 2, DEVICE_BYTES = 2000 };
 
@@ -18,8 +17,6 @@ struct happened {
 	uint64_t moves, moved;
 };
 
-static struct cli_names names;
-static struct cli_summary summary;
 static struct happened all[EVENTS];
 static unsigned count, live[MOST_LIVE], live_count;
 static uint64_t events;
@@ -28,16 +25,6 @@ static uint64_t events;
 static struct spill_totals totals;
 static struct cli_device devices[DEVICES];
 static struct cli_row rows[3]; /* by caller */
-
-static const struct cli_name *name(const char *text)
-{
-	return cli_names_get(&names, text);
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static bool is_asked(const struct cli_event *alloc)
 {
@@ -51,9 +38,9 @@ static uint64_t off_device(const struct spill_bytes *held)
 
 static void raise(struct spill_bytes *peak, const struct spill_bytes *held)
 {
-	peak->device = most(peak->device, held->device);
-	peak->host = most(peak->host, held->host);
-	peak->managed = most(peak->managed, held->managed);
+	peak->device = spill_max(peak->device, held->device);
+	peak->host = spill_max(peak->host, held->host);
+	peak->managed = spill_max(peak->managed, held->managed);
 }
 
 /* What a device holds; *asked: the part on the host that the program itself put there. */
@@ -129,13 +116,13 @@ static void expect_peaks(const struct cli_event *event)
 		away += is_asked(alloc) ? 0 : off_device(&alloc->held);
 	}
 	for (unsigned row = 0; row < 3; row++) {
-		rows[row].peak = most(rows[row].peak, rows[row].live);
-		rows[row].away_peak = most(rows[row].away_peak, rows[row].away);
+		rows[row].peak = spill_max(rows[row].peak, rows[row].live);
+		rows[row].away_peak = spill_max(rows[row].away_peak, rows[row].away);
 	}
 	totals.live = sum;
 	raise(&totals.peak, &sum);
-	totals.away.peak = most(totals.away.peak, away);
-	totals.away.wanted = most(totals.away.wanted, sum.device + away);
+	totals.away.peak = spill_max(totals.away.peak, away);
+	totals.away.wanted = spill_max(totals.away.wanted, sum.device + away);
 	expect_seen(&devices[event->device], event, 0);
 }
 
@@ -151,11 +138,6 @@ static struct cli_event any_event(enum cli_event_kind kind)
 		event.seen =
 		    (struct spill_seen){.free = roll(500), .total = 1000 + roll(500), .ours = roll(1200)};
 	return event;
-}
-
-static void tell(const struct cli_event *event)
-{
-	cli_summary_event(&summary, &names, event);
 }
 
 static bool is_short(const char *reason, const char *const list[], unsigned length)
@@ -356,18 +338,6 @@ static void check_moved(void)
 	for (unsigned i = 0; i < count; i++)
 		more += all[i].moved > list->list[CLI_MOVED - 1].moved;
 	assert_in_range(more, 0, CLI_MOVED - 1);
-}
-
-static int forget(void **state)
-{
-	struct cli_summaries summaries = {.runs = cli_realloc(NULL, 1, sizeof(summary)), .count = 1};
-
-	cli_live_free(&summary.live);
-	cli_names_free(&names);
-	*summaries.runs = summary;
-	cli_summaries_free(&summaries);
-	summary = (struct cli_summary){0};
-	return 0;
 }
 
 TEST_WITH(all_that_happens_to_a_run, NULL, forget)

@@ -2,34 +2,7 @@
 #define TEARDOWN forget
 #include "unit.h"
 
-#include "cli.h"
-#include "names.h"
-#include "summary.h"
-
-static struct cli_names names;
-static struct cli_summary summary;
-
-static int forget(void **state)
-{
-	struct cli_summaries summaries = {.runs = cli_realloc(NULL, 1, sizeof(summary)), .count = 1};
-
-	cli_live_free(&summary.live);
-	cli_names_free(&names);
-	*summaries.runs = summary;
-	cli_summaries_free(&summaries);
-	summary = (struct cli_summary){0};
-	return 0;
-}
-
-static const struct cli_name *name(const char *text)
-{
-	return cli_names_get(&names, text);
-}
-
-static void tell(const struct cli_event *event)
-{
-	cli_summary_event(&summary, &names, event);
-}
+#include "one_summary.h"
 
 /* Its alloc is not in the log: what it holds is added, and what it held before is not taken from others. */
 TEST(a_move_before_its_alloc)

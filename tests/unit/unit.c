@@ -141,3 +141,11 @@ int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown)
 	find_left_out(getenv("LEFT_OUT"));
 	return _cmocka_run_group_tests("tests", tests, count, setup, teardown);
 }
+
+int run_unit_tests_in(char *folder)
+{
+	if (!mkdtemp(folder) || chdir(folder))
+		return 1;
+	int failed = run_unit_tests(NULL, NULL);
+	return chdir("/") || rmdir(folder) ? 1 : failed;
+}

@@ -47,6 +47,8 @@ void test_ends(bool keeps_descriptors);
 
 void add_unit_test(const struct CMUnitTest *test);
 int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown);
+/* In a new folder, as mkdtemp makes it of `folder`. The tests leave nothing there. */
+int run_unit_tests_in(char *folder);
 
 #define TEST(name) TEST_WITH(name, SETUP, TEARDOWN)
 #define TEST_WITH(name, setup, teardown) \

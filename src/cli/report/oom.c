@@ -136,8 +136,6 @@ void cli_report_ooms(const struct cli_summary *summary)
 	const struct cli_ooms *ooms = &summary->ooms;
 	uint64_t kept = cli_ooms_kept(ooms);
 
-	if (!ooms->count && !ooms->honest)
-		return;
 	if (ooms->count)
 		printf("\n  out of memory: %" PRIu64 "\n", ooms->count);
 	for (uint64_t i = 0; i < kept; i++) {

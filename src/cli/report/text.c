@@ -267,7 +267,9 @@ static void put_totals(const struct cli_summary *summary)
 	printf("\n  allocations %" PRIu64 ", frees %" PRIu64 ", placed off the card %" PRIu64
 	       ", refused as out of memory %" PRIu64,
 	       totals->allocs, totals->frees, totals->spills, totals->ooms);
-	printf(summary->ooms.honest ? " (%" PRIu64 " once on purpose)\n" : "\n", summary->ooms.honest);
+	if (summary->ooms.honest)
+		printf(" (%" PRIu64 " once on purpose)", summary->ooms.honest);
+	putchar('\n');
 	printf("  moved to the host %" PRIu64 " times (%" PRIu64 " bytes), moved back %" PRIu64
 	       " times (%" PRIu64 " bytes)\n",
 	       totals->demotions, totals->demoted, totals->promotions, totals->promoted);
