@@ -29,6 +29,7 @@ struct spill_exchange_chunk {
 	uint32_t key; /* the number of its first unit (access_history.h) */
 	uint64_t bytes;
 	bool on_host;
+	bool displaced; /* by an exchange: without it, it would be on the other side */
 	bool fixed;     /* cannot move (pinned) */
 	bool needed;    /* by the launch that comes now */
 	bool dead;      /* moves without a copy */

@@ -146,3 +146,20 @@ bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spi
 	}
 	return choice->comes != 0;
 }
+
+uint64_t spill_placement_home_cost(struct spill_exchange_choice *choice,
+                                   const struct spill_access_history *history, uint64_t since,
+                                   const struct spill_migration_benefit *benefit)
+{
+	uint64_t cost_ns = 0;
+
+	forget_results(choice);
+	if (!sum_costs(choice, history, since, benefit))
+		return UINT64_MAX;
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		cost_ns += chunk->on_host != chunk->displaced ? cost_of(chunk, chunk->excess_ns) : 0;
+	}
+	return cost_ns;
+}

@@ -22,4 +22,12 @@
 bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                           uint64_t since, const struct spill_migration_benefit *benefit);
 
+/*
+ * ns that accesses since that one would have cost in place, had no exchange displaced any chunk. UINT64_MAX: they have too
+ * many chunks to tell. Overwrites the results of a choice, as above.
+ */
+uint64_t spill_placement_home_cost(struct spill_exchange_choice *choice,
+                                   const struct spill_access_history *history, uint64_t since,
+                                   const struct spill_migration_benefit *benefit);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "chunk_stay.h"
+#include "exchange_pause.h"
 #include "in_place_cost.h"
 #include "chunked.h"
 #include "graph_modes.h"
@@ -57,6 +58,7 @@ struct model {
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
 	struct spill_swap_window swaps;
+	struct spill_exchange_pause pause;
 	uint64_t probed_ns; /* when an access was last timed only for that */
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
@@ -225,7 +227,7 @@ static void add_in_place(uint16_t site, uint64_t host_bytes, uint64_t ns, bool k
 }
 
 /* With `on` everything comes, and with `overlap` what is away costs nothing in place. */
-static bool swaps_chunks(void)
+static bool is_auto(void)
 {
 	return spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO;
 }
@@ -236,8 +238,25 @@ static bool swaps_chunks(void)
  */
 static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
 {
-	return swaps_chunks() && !access->graph &&
+	return is_auto() && !access->graph &&
 	       spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns);
+}
+
+/*
+ * True: exchanges pause, so it stays in place. The memory of a graph finds its places by trials, which another
+ * trial would disturb. pre: locked
+ */
+static bool is_paused(struct spill_access_advice *advice, const struct spill_launch_access *access,
+                      uint64_t now)
+{
+	if (!is_auto() || access->graph) {
+		model->pause = (struct spill_exchange_pause){0};
+		return false;
+	}
+	advice->pause_change = spill_exchange_pause_access(&model->pause, &model->history, now);
+	advice->pause_was_ns = model->pause.was_ns;
+	advice->pause_is_ns = model->pause.is_ns;
+	return spill_exchange_pauses(&model->pause);
 }
 
 /*
@@ -250,11 +269,13 @@ static __attribute__((noinline)) void fill_advice(struct spill_access_advice *ad
 	uint64_t now = spill_clock_ns();
 	bool worth = always;
 	uint64_t excess_ns = excess_of_access(access, advice->site, now, &worth);
+	bool paused = is_paused(advice, access, now);
+	worth &= !paused;
 	advice->looks = !worth && is_look_due(access, now);
 	advice->bring = worth || advice->looks;
 	advice->busy_ns = busy_time(now);
 	advice->copy_ns = spill_benefit_copy_cost(&model->benefit);
-	if (!worth)
+	if (!worth && !paused)
 		spill_benefit_doubt_copies(&model->benefit, now);
 	bool known = false;
 	advice->timed = !always && (has_unknown_cost(access, advice->site, &known) || needs_probe(now));
@@ -363,7 +384,7 @@ static bool choose_swap(struct spill_exchange_choice *choice)
 {
 	const struct spill_access_history *history = &model->history;
 	uint64_t now = spill_clock_ns();
-	if (choice->graph || !swaps_chunks() ||
+	if (choice->graph || !is_auto() ||
 	    !spill_swap_window_tells(&model->swaps, history, now, model->in_place.ns))
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
@@ -379,19 +400,38 @@ void spill_access_model_swapped(const struct spill_exchange_choice *choice)
 {
 	uint64_t now = spill_clock_ns();
 	pthread_mutex_lock(&lock);
-	if (model)
+	if (model) {
 		spill_swap_window_swapped(&model->swaps, now);
+		spill_exchange_pause_swapped(&model->pause, &model->history);
+	}
 	for (unsigned i = 0; model && i < choice->count; i++)
 		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
 			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
 	pthread_mutex_unlock(&lock);
 }
 
+/* True: from now on exchanges pause for a while, to see whether the program is faster. pre: locked */
+static bool begins_pause(struct spill_exchange_choice *choice)
+{
+	const struct spill_access_history *history = &model->history;
+	struct spill_exchange_pause *pause = &model->pause;
+	if (!pause->asks)
+		return false;
+	uint64_t since = history->count - spill_min(pause->period, SPILL_ACCESS_USES - 1);
+	spill_exchange_pause_told(pause, history,
+	                          spill_placement_home_cost(choice, history, since, &model->benefit),
+	                          spill_clock_ns());
+	if (!spill_exchange_pauses(pause))
+		return false;
+	model->swaps.begin_ns = 0; /* its window has exchanges */
+	return true;
+}
+
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
 	bool comes = choose_swap(choice);
-	if (!comes && !choice->swaps_only) {
+	if (!comes && !choice->swaps_only && !begins_pause(choice)) {
 		comes =
 		    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
 		if (!choice->ahead)
@@ -422,10 +462,20 @@ void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64
 	uint64_t usual_ns = spill_max(excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
 	uint64_t most_ns = TIMES_USUAL * usual_ns * (bytes >> 20);
 	pthread_mutex_lock(&lock);
-	if (!choice->swaps)
+	if (!choice->swaps) {
 		model->swaps.moves_ns += ns;
+		spill_exchange_pause_moved(&model->pause, ns);
+	}
 	if (bytes >= MEASURED_BYTES)
 		spill_benefit_add_copy(&model->benefit, bytes, spill_min(ns, most_ns));
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_access_model_by_nodes(void)
+{
+	pthread_mutex_lock(&lock);
+	if (model)
+		model->pause = (struct spill_exchange_pause){0};
 	pthread_mutex_unlock(&lock);
 }
 

@@ -8,6 +8,7 @@
 
 #include "launch_access.h"
 #include "exchange_choice.h"
+#include "exchange_pause.h"
 #include "in_place_cost.h"
 
 /* The advice for one access. */
@@ -17,6 +18,9 @@ struct spill_access_advice {
 	bool looks;   /* .bring is only for a swap: the access counts as in place. */
 	bool timed;   /* measure it, unless chunks move for it. */
 	bool tells;   /* the sums of accesses in place are due (in_place.h) */
+	/* Exchanges pause from now on, or no longer. If a trial showed it: what a period took before, and takes now; else 0 */
+	enum spill_pause_change pause_change;
+	uint64_t pause_was_ns, pause_is_ns;
 	uint16_t site;
 	uint64_t excess_ns;                  /* if bring: what a MiB of it costs on the host */
 	struct spill_benefit_waiting waited; /* for the stopwatch (in_place_cost.h) */
@@ -63,6 +67,12 @@ void spill_access_model_left_in_place(const struct spill_access_advice *advice, 
  * The next accesses do not tell them for a while (advice.tells).
  */
 bool spill_access_model_in_place(struct spill_in_place_sums *sums, bool all);
+
+/*
+ * A graph is launched node by node. Whether that is faster is measured for each graph (graph_modes.h), so exchanges
+ * do not pause.
+ */
+void spill_access_model_by_nodes(void);
 
 void spill_access_model_reset(void); /* in a forked child */
 

@@ -18,6 +18,7 @@ static void add_chunk(struct spill_chunk_list *list, struct spill_chunked *chunk
 	    .key = entry.key,
 	    .bytes = chunk->bytes,
 	    .on_host = chunk->on_host,
+	    .displaced = chunk->displaced,
 	    .dead = !spill_chunked_live(chunked, index, spans),
 	    .fixed = chunked->pinned || spill_chunk_is_lost(chunk) ||
 	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),

@@ -162,6 +162,8 @@ void *spill_before_launch(const struct spill_launch_access *access)
 	struct spill_access_advice advice = spill_access_model_learn(access);
 	bool follows = spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF;
 	bool overlaps = spill_overlap_wanted();
+	if (advice.pause_change != SPILL_PAUSE_SAME)
+		spill_prefetch_note_pause(&advice);
 	bool came = follows && advice.bring && bring(access, &advice, overlaps);
 	/* A stop would map all that is away, which takes longer than the accesses in place. */
 	if (!came && !overlaps)
@@ -185,6 +187,7 @@ void *spill_before_launch(const struct spill_launch_access *access)
 void *spill_before_nodes(uint64_t site, void *stream)
 {
 	int error = errno, cancel = spill_ours_begin();
+	spill_access_model_by_nodes();
 	void *stopwatch =
 	    start_in(stream, false, &(const struct spill_stopwatch_access){.graph = site, .by_nodes = true});
 	spill_ours_end(cancel);

@@ -64,6 +64,7 @@ static uint64_t next_look_ns, next_wait_ns, busy_pause_ns;
 static bool promoting;  /* as noted in the log. */
 static bool swap_noted; /* in the log */
 static unsigned note_count;
+static _Atomic unsigned pause_notes;
 
 /* -- an idle device ------------------------------------------------------------------- */
 
@@ -165,6 +166,26 @@ static void note_swap(void)
 	spill_note(
 	    "follow",
 	    "memory that costs less in place changes places with memory that costs more (movable.follow)");
+}
+
+void spill_prefetch_note_pause(const struct spill_access_advice *advice)
+{
+	char text[256];
+	bool begins = advice->pause_change == SPILL_PAUSE_BEGINS;
+	if (atomic_fetch_add(&pause_notes, 1) >= MOST_NOTES)
+		return;
+	if (advice->pause_is_ns)
+		snprintf(text, sizeof(text),
+		         "memory on the host is %s: a step of the program takes %llu us, and took %llu "
+		         "(movable.follow)",
+		         begins ? "used in place from now on" : "brought to the device again",
+		         (unsigned long long)advice->pause_is_ns / 1000,
+		         (unsigned long long)advice->pause_was_ns / 1000);
+	else
+		snprintf(text, sizeof(text),
+		         "memory on the host may be brought to the device again: the program has changed "
+		         "its accesses (movable.follow)");
+	spill_note("follow", text);
 }
 
 /* pre: the mover is held */
@@ -318,4 +339,5 @@ void spill_prefetch_reset(void)
 	next_look_ns = next_wait_ns = busy_pause_ns = 0;
 	promoting = swap_noted = false;
 	note_count = 0;
+	atomic_store(&pause_notes, 0);
 }

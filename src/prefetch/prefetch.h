@@ -28,6 +28,9 @@ bool spill_prefetch_await_idle(const struct spill_backend *backend, int device, 
 void spill_prefetch_left_in_place(const struct spill_launch_access *access,
                                   const struct spill_access_advice *advice);
 
+/* Notes in the log that exchanges pause from now on, or no longer. pre: advice->pause_change */
+void spill_prefetch_note_pause(const struct spill_access_advice *advice);
+
 /* Memory has come by an exchange: from now on others leave the placement alone. pre: the mover is held */
 void spill_prefetch_exchanged(void);
 

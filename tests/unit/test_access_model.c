@@ -896,6 +896,178 @@ TEST(a_swap_in_vain_is_tried_again_later)
 	assert_true(swapped(run_turns(0)));
 }
 
+/* -- pauses: a program of the same turns, in which an exchange for the dear chunk takes half of the time ------------------ */
+
+#define TURN_NS (100 * MS)
+#define HOME 6 /* a chunk on the device that an exchange brought, so it would be on the host */
+
+static bool others_swap; /* chunks of another device, at each access */
+
+/* The costs of a MiB in place: of the chunk that is needed, and of the others. */
+static void begin_exchanges(uint64_t dear_ns, uint64_t other_ns)
+{
+	begin_turns();
+	others_swap = false;
+	struct spill_access_advice advice = learn(1, DEAR + 10, 64);
+	measured(&advice, 64 * MIB, 100 * US + 64 * dear_ns);
+	for (unsigned i = 0; i < 3; i++) { /* the third one far from the mean is the mean */
+		advice = learn(2, HOME + 10, 64);
+		measured(&advice, 64 * MIB, 100 * US + 64 * other_ns);
+	}
+}
+
+/* A turn. Returns the advice for the chunk on the host. */
+static struct spill_access_advice turn(uint64_t ns)
+{
+	struct spill_access_advice advice = {0};
+	fake_clock.ns += ns;
+	for (unsigned i = 1; i <= TURN; i++) {
+		unsigned nth = (DEAR + i) % TURN;
+		advice = learn(nth == DEAR ? 1 : 2, nth + 10, nth == DEAR ? 64 : 0);
+		if (others_swap)
+			spill_access_model_swapped(&(const struct spill_exchange_choice){.swaps = true});
+	}
+	return advice;
+}
+
+/* True: an exchange brings the needed chunk. */
+static bool exchanged(struct spill_access_advice advice)
+{
+	unsigned ranks[TURN];
+	uint64_t cost_ns;
+	struct spill_exchange_choice choice = {.chunks = turns,
+	                                       .count = TURN,
+	                                       .ranks = ranks,
+	                                       .slice = 64 * MIB,
+	                                       .horizon = 64 * MIB,
+	                                       .graph = for_graph};
+	for (unsigned i = 0; i < TURN; i++)
+		turns[i] = (struct spill_exchange_chunk){.key = i + 10,
+		                                         .bytes = 64 * MIB,
+		                                         .on_host = i == DEAR,
+		                                         .needed = i == DEAR,
+		                                         .displaced = i == DEAR || i == HOME};
+	find_by_key(&choice, 1);
+	if (!advice.bring || advice.looks || !spill_access_model_choose(&choice, advice.site, &cost_ns))
+		return false;
+	assert_false(choice.swaps);
+	spill_access_model_moved(&choice, 2 * MIB, TURN_NS / 2);
+	return true;
+}
+
+/* Turns with exchanges, until one does not come. */
+static unsigned turns_with_exchanges(unsigned most)
+{
+	unsigned count = 0;
+	while (count < most && exchanged(turn(TURN_NS)))
+		count++;
+	return count;
+}
+
+TEST(exchanges_pause_where_the_program_is_faster_without)
+{
+	struct spill_access_advice advice = {0};
+	begin_exchanges(100 * US, 10 * US);
+	assert_in_range(turns_with_exchanges(40), 5, 15);
+	for (unsigned i = 0; i < 20 && advice.pause_change == SPILL_PAUSE_SAME; i++) {
+		advice = turn(60 * MS);
+		assert_true(!advice.bring || advice.looks);
+	}
+	assert_int_equal(advice.pause_change, SPILL_PAUSE_BEGINS);
+	assert_in_range(advice.pause_is_ns, 59 * MS, 61 * MS);
+	assert_in_range(advice.pause_was_ns, 90 * MS, 101 * MS);
+	for (unsigned i = 0; i < 20; i++)
+		assert_false(exchanged(turn(60 * MS)));
+}
+
+/* Turns until a swap is looked for, in a pause. It began so many turns later than it would. */
+static unsigned turns_until_look(unsigned later)
+{
+	unsigned count = 0;
+	setup(NULL);
+	begin_exchanges(100 * US, 10 * US);
+	for (unsigned i = 0; i < later; i++) {
+		assert_true(exchanged(turn(TURN_NS)));
+		spill_access_model_by_nodes();
+	}
+	turns_with_exchanges(40);
+	for (; count < 20; count++) {
+		struct spill_access_advice advice = turn(60 * MS);
+		if (advice.looks)
+			break;
+		measured(&advice, 64 * MIB, 100 * US + 64 * 100 * US);
+	}
+	return count;
+}
+
+/* What exchanges took before does not count, whenever the last window began. */
+TEST(chunks_swap_in_a_pause)
+{
+	for (unsigned later = 0; later < 6; later++)
+		assert_in_range(turns_until_look(later), 4, 5);
+}
+
+/* A trial settles as long as chunks swap, for twelve periods at most, and then its window has two. */
+TEST(a_swap_lets_a_trial_settle)
+{
+	unsigned count = 0;
+	begin_exchanges(100 * US, 10 * US);
+	turns_with_exchanges(40);
+	others_swap = true;
+	while (count < 20 && turn(60 * MS).pause_change == SPILL_PAUSE_SAME)
+		count++;
+	assert_in_range(count, 12, 18);
+}
+
+/* They are not measured in a pause, but no link is slow for that. */
+TEST(a_pause_does_not_make_copies_doubtful)
+{
+	const struct spill_exchange_choice exchange = {.pays = true};
+	begin_exchanges(100 * US, 10 * US);
+	for (unsigned i = 0; i < 100; i++)
+		spill_access_model_moved(&exchange, 64 * MIB, 64 * 60 * US);
+	uint64_t cost_ns = copy_cost();
+	assert_true(cost_ns > SPILL_BENEFIT_COPY_NS_PER_MIB);
+	turns_with_exchanges(40);
+	for (unsigned i = 0; i < 1000; i++)
+		turn(60 * MS);
+	assert_int_equal(copy_cost(), cost_ns);
+}
+
+TEST(exchanges_that_are_better_go_on)
+{
+	begin_exchanges(100 * US, 10 * US);
+	assert_in_range(turns_with_exchanges(40), 5, 15);
+	for (unsigned i = 0; i < 20; i++)
+		turn(TURN_NS);
+	assert_int_equal(turns_with_exchanges(40), 40);
+}
+
+/* 128 ms a turn, where exchanges take 50. */
+TEST(exchanges_go_on_where_memory_at_home_costs_much)
+{
+	begin_exchanges(100 * US, 2 * MS);
+	assert_int_equal(turns_with_exchanges(40), 40);
+}
+
+TEST(only_auto_pauses_and_nothing_for_graphs)
+{
+	begin_exchanges(100 * US, 10 * US);
+	for (unsigned i = 0; i < 40; i++) {
+		struct spill_launch_access graph = access_of(1, DEAR + 10, 64);
+		graph.graph = true;
+		assert_true(exchanged(turn(TURN_NS)));
+		spill_access_model_learn(&graph);
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		assert_true(exchanged(turn(TURN_NS)));
+		spill_access_model_by_nodes();
+	}
+	policy.movable_follow = SPILL_FOLLOW_OVERLAP;
+	spill_process_use_policy(&policy);
+	assert_int_equal(turns_with_exchanges(40), 40);
+}
+
 TEST(a_forked_child_knows_nothing)
 {
 	know(1, 100 * US);

@@ -46,7 +46,7 @@ static struct {
 
 static struct {
 	unsigned prefetched, left, trials, told, dropped, unlocked, recorded, started, flown, ahead;
-	unsigned resets, changes, compared;
+	unsigned resets, changes, compared, pauses, by_nodes;
 	uint64_t in_place; /* bytes, of one launch with .bring */
 	struct spill_stopwatch_access timed;
 	const void *stopped;
@@ -63,6 +63,11 @@ struct spill_access_advice spill_access_model_learn(const struct spill_launch_ac
 	return world.advice;
 }
 
+void spill_access_model_by_nodes(void)
+{
+	seen.by_nodes++;
+}
+
 void spill_access_model_left_in_place(const struct spill_access_advice *advice, uint64_t host_bytes)
 {
 	assert_true(advice->bring);
@@ -73,6 +78,12 @@ bool spill_prefetch(const struct spill_launch_access *access, const struct spill
 {
 	seen.prefetched++;
 	return world.comes;
+}
+
+void spill_prefetch_note_pause(const struct spill_access_advice *advice)
+{
+	assert_int_not_equal(advice->pause_change, SPILL_PAUSE_SAME);
+	seen.pauses++;
 }
 
 void spill_prefetch_left_in_place(const struct spill_launch_access *access,
@@ -292,6 +303,10 @@ TEST(without_advice_nothing_moves)
 	assert_int_equal(seen.left, 1);
 	assert_int_equal(seen.recorded, 1);
 	assert_int_equal(seen.in_place, 0);
+	assert_int_equal(seen.pauses, 0);
+	world.advice.pause_change = SPILL_PAUSE_ENDS;
+	launch(true);
+	assert_int_equal(seen.pauses, 1);
 }
 
 /* What comes is not timed, and counts in place only as far as it is still on the host. */
@@ -471,6 +486,7 @@ TEST(launches_of_all_nodes_are_timed)
 {
 	errno = ERANGE;
 	assert_ptr_equal(spill_before_nodes(17, &world), &stopwatch);
+	assert_int_equal(seen.by_nodes, 1);
 	assert_true(seen.timed.graph == 17 && seen.timed.by_nodes && !seen.timed.count);
 	assert_int_equal(seen.recorded, 0);
 	assert_int_equal(errno, ERANGE);

@@ -360,3 +360,20 @@ TEST(older_verdicts_do_not_count)
 	swaps("..");
 	assert_int_equal(window.excess_ns, 0);
 }
+
+/* Two of three are elsewhere because of an exchange. Each is accessed eight times. */
+TEST(what_memory_at_home_would_cost)
+{
+	add(64, true, 400);
+	add(32, false, 50);
+	add(16, true, 25);
+	add(128, false, 100);
+	chunks[0].displaced = chunks[1].displaced = true;
+	run();
+	find_by_key(&window, 10);
+	assert_in_range(spill_placement_home_cost(&window, &order, 0, &costs),
+	                PERIODS * (32 * COPY / 2 + 16 * COPY / 4) - 1000,
+	                PERIODS * (32 * COPY / 2 + 16 * COPY / 4));
+	assert_in_range(spill_placement_home_cost(&window, &order, order.count - window.count, &costs),
+	                32 * COPY / 2 + 16 * COPY / 4 - 100, 32 * COPY / 2 + 16 * COPY / 4);
+}

@@ -74,7 +74,7 @@ static struct {
 	bool pays, swaps, lets_one_stay, busy, spares; /* busy: a measurement arrives at each question */
 	uint64_t heard;
 	unsigned asked, idle, moved;       /* calls */
-	unsigned dead, swapped;            /* chunks: of the last one; of swaps */
+	unsigned dead, displaced, swapped; /* chunks: of the last one, and of swaps */
 	unsigned untold;                   /* moves whose time tells nothing about others */
 	struct spill_exchange_choice last; /* as it was asked; its lists are gone */
 } model;
@@ -85,9 +85,11 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 	bool comes = false;
 	model.asked++;
 	model.last = *choice;
-	model.dead = 0;
-	for (unsigned i = 0; i < choice->count; i++)
+	model.dead = model.displaced = 0;
+	for (unsigned i = 0; i < choice->count; i++) {
 		model.dead += choice->chunks[i].dead;
+		model.displaced += choice->chunks[i].displaced;
+	}
 	*cost_ns = 3000;
 	choice->excess_ns = 7000;
 	choice->pays = model.pays;
@@ -330,6 +332,9 @@ TEST(chunks_that_swap_are_at_home)
 	model.swaps = false;
 	assert_true(prefetch(AWAY + 2));
 	assert_true(chunk(AWAY + 2)->displaced && chunk(0)->displaced);
+	model.pays = false;
+	assert_false(prefetch(0));
+	assert_int_equal(model.displaced, 2);
 	for (unsigned i = 0; i < 100 && is_on_host(0); i++)
 		left_in_place(CHUNKS - 1);
 	assert_true(!is_on_host(0) && is_on_host(AWAY + 2));
@@ -926,5 +931,25 @@ TEST(the_log_has_eight_such_notes)
 	}
 	spill_prefetch_reset();
 	assert_true(prefetch(AWAY + 1));
+	assert_int_equal(note_count, 9);
+}
+
+TEST(the_log_tells_when_exchanges_pause)
+{
+	struct spill_access_advice advice = {
+	    .pause_change = SPILL_PAUSE_BEGINS, .pause_was_ns = 290567890, .pause_is_ns = 180123456};
+	spill_prefetch_note_pause(&advice);
+	noted(1, "used in place from now on: a step of the program takes 180123 us, and took 290567");
+	advice.pause_change = SPILL_PAUSE_ENDS;
+	spill_prefetch_note_pause(&advice);
+	noted(2, "brought to the device again: a step");
+	advice.pause_is_ns = 0;
+	spill_prefetch_note_pause(&advice);
+	noted(3, "the program has changed its accesses");
+	for (unsigned i = 0; i < 10; i++)
+		spill_prefetch_note_pause(&advice);
+	assert_int_equal(note_count, 8);
+	spill_prefetch_reset();
+	spill_prefetch_note_pause(&advice);
 	assert_int_equal(note_count, 9);
 }

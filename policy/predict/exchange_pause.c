@@ -1,0 +1,214 @@
+#include "exchange_pause.h"
+
+#include <string.h>
+
+#include "minmax.h"
+
+#define MS 1000000ull
+
+/* A window has at least so many periods of the program, and this time. */
+#define PERIODS 2
+#define LEAST_NS (250 * MS)
+/*
+ * A trial settles for so many periods before its window begins: memory goes back to where it was allocated
+ * (residency/restore.c), and chunks swap (placement_swap.h), which takes three periods to begin. Then it goes on until
+ * nothing has swapped for a period, but not for ever.
+ */
+#define SETTLES 4
+#define SETTLES_MOST 12
+/* A period of the program is one that so many of its accesses had. Now and then an older step is more alike. */
+#define PERIOD_SHARE 16
+/* At most this part of a window's accesses was not predicted. Else the program does something new. */
+#define UNFORESEEN_SHARE 8
+/* Two windows differ by at most this part of the first. Else the program is not steady, and a trial tells nothing. */
+#define STEADY_SHARE 8
+/* A trial is worth its time if exchanges take at least this part of all time ... */
+#define MOVES_SHARE 12
+/* ... and memory at home would cost at most so many times what they take. Kernels must not become many times slower. */
+#define HOME_TIMES 2
+/* The next question, if it would cost more. */
+#define ASK_NS (2000 * MS)
+/* The other way has to take this part less. Times of windows differ by some per cent. */
+#define BETTER_SHARE 25
+/* A trial ends early if it takes half as long again. */
+#define SLOWER_PERCENT 150
+/* Without exchanges, the program has become so much slower: something has changed. */
+#define CHANGED_PERCENT 125
+/* So many times as long as a trial took there is none, and twice as long each time. */
+#define WAITS 32
+#define WAIT_MOST_NS (600000 * MS)
+
+static void begin_window(struct spill_pause_window *window, const struct spill_access_history *history,
+                         uint64_t now_ns)
+{
+	*window = (struct spill_pause_window){
+	    .first = history->count, .begin_ns = now_ns, .unforeseen = history->unforeseen};
+}
+
+static uint64_t pace_of(uint64_t accesses, uint64_t ns)
+{
+	return 1024 * ns / spill_max(accesses, 1);
+}
+
+static uint64_t time_at(uint64_t pace, uint64_t accesses)
+{
+	return pace * accesses / 1024;
+}
+
+static void add_period(struct spill_pause_window *window, uint64_t period)
+{
+	unsigned size = spill_min(spill_size_class(period), SPILL_PAUSE_SIZES - 1);
+
+	window->seen++;
+	window->periods[size].seen++;
+	window->periods[size].longest = spill_max(window->periods[size].longest, period);
+}
+
+/* The longest period of the program, which may have shorter ones in it. 0: unknown */
+static uint64_t period_of(const struct spill_pause_window *window)
+{
+	for (unsigned size = SPILL_PAUSE_SIZES - 1; size; size--)
+		if (PERIOD_SHARE * window->periods[size].seen > window->seen)
+			return window->periods[size].longest;
+	return 0;
+}
+
+static bool is_whole(const struct spill_pause_window *window, const struct spill_access_history *history,
+                     uint64_t now_ns)
+{
+	return now_ns - window->begin_ns >= LEAST_NS && period_of(window) &&
+	       history->count - window->first >= PERIODS * period_of(window);
+}
+
+static bool is_foreseen(const struct spill_pause_window *window, const struct spill_access_history *history)
+{
+	return UNFORESEEN_SHARE * (history->unforeseen - window->unforeseen) <=
+	       history->count - window->first;
+}
+
+static bool is_steady(uint64_t before, uint64_t pace)
+{
+	return STEADY_SHARE * (spill_max(before, pace) - spill_min(before, pace)) <= before;
+}
+
+/* A window of the way that is kept has ended. True: it is time to try the other way. */
+static bool keep_window(struct spill_exchange_pause *pause, uint64_t accesses, bool foreseen, uint64_t pace,
+                        uint64_t now_ns)
+{
+	bool steady = pause->pace && foreseen && is_steady(pause->pace, pace);
+
+	/* The first windows with exchanges are slow, because the program and the model begin. */
+	pause->pace = steady ? spill_min(pause->pace, pace) : pace;
+	pause->period = period_of(&pause->window);
+	pause->moves_ns = pause->window.moves_ns * pause->period / spill_max(accesses, 1);
+	return steady && now_ns >= pause->next_ns;
+}
+
+static void begin_trial(struct spill_exchange_pause *pause, const struct spill_access_history *history,
+                        uint64_t now_ns)
+{
+	pause->tries = true;
+	pause->asks = pause->settled = false;
+	pause->tried = history->count;
+	pause->tried_ns = now_ns;
+}
+
+static void end_trial(struct spill_exchange_pause *pause, uint64_t now_ns)
+{
+	uint64_t took_ns = now_ns - pause->tried_ns;
+
+	pause->tries = false;
+	pause->wait_ns = spill_longer_wait(pause->wait_ns, WAITS * took_ns, WAIT_MOST_NS);
+	pause->next_ns = now_ns + pause->wait_ns;
+}
+
+/* True: the trial takes far longer than the way that is kept, or than all its accesses were to take. */
+static bool is_much_slower(const struct spill_exchange_pause *pause, uint64_t accesses, uint64_t ns)
+{
+	return 100 * ns > SLOWER_PERCENT * time_at(pause->pace, spill_max(accesses, pause->period));
+}
+
+static bool is_settled(const struct spill_exchange_pause *pause, uint64_t count)
+{
+	uint64_t accesses = count - pause->tried;
+	bool swaps = count - pause->swapped < pause->period;
+
+	return accesses >= SETTLES * pause->period && (!swaps || accesses >= SETTLES_MOST * pause->period);
+}
+
+static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
+                                            const struct spill_access_history *history, uint64_t now_ns)
+{
+	struct spill_pause_window *window = &pause->window;
+	uint64_t accesses = history->count - pause->tried;
+	enum spill_pause_change change = SPILL_PAUSE_SAME;
+
+	if (is_much_slower(pause, accesses, now_ns - pause->tried_ns)) {
+		end_trial(pause, now_ns);
+		begin_window(window, history, now_ns);
+	} else if (!pause->settled) {
+		pause->settled = is_settled(pause, history->count);
+		if (pause->settled)
+			begin_window(window, history, now_ns);
+	} else if (is_whole(window, history, now_ns)) {
+		uint64_t pace = pace_of(history->count - window->first, now_ns - window->begin_ns);
+
+		if (is_foreseen(window, history) && pace + pause->pace / BETTER_SHARE <= pause->pace) {
+			pause->was_ns = time_at(pause->pace, pause->period);
+			pause->is_ns = time_at(pace, pause->period);
+			pause->pauses = !pause->pauses;
+			pause->pace = pause->tried_pace = pace;
+			change = pause->pauses ? SPILL_PAUSE_BEGINS : SPILL_PAUSE_ENDS;
+		}
+		end_trial(pause, now_ns);
+		begin_window(window, history, now_ns);
+	}
+	return change;
+}
+
+/* A window of the way that is kept has ended. */
+static enum spill_pause_change judge_window(struct spill_exchange_pause *pause,
+                                            const struct spill_access_history *history, uint64_t now_ns)
+{
+	uint64_t accesses = history->count - pause->window.first, ns = now_ns - pause->window.begin_ns;
+	uint64_t pace = pace_of(accesses, ns);
+	bool foreseen = is_foreseen(&pause->window, history);
+	bool costly = MOVES_SHARE * pause->window.moves_ns >= ns;
+
+	if (pause->pauses && (!foreseen || 100 * pace > CHANGED_PERCENT * pause->tried_pace)) {
+		memset(pause, 0, sizeof(*pause));
+		return SPILL_PAUSE_ENDS;
+	}
+	bool due = keep_window(pause, accesses, foreseen, pace, now_ns);
+	pause->asks = due && costly;
+	if (due && pause->pauses)
+		begin_trial(pause, history, now_ns);
+	begin_window(&pause->window, history, now_ns);
+	return SPILL_PAUSE_SAME;
+}
+
+enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause *pause,
+                                                    const struct spill_access_history *history,
+                                                    uint64_t now_ns)
+{
+	struct spill_pause_window *window = &pause->window;
+
+	if (!window->begin_ns)
+		begin_window(window, history, now_ns);
+	add_period(window, history->count - history->next);
+	if (pause->tries)
+		return follow_trial(pause, history, now_ns);
+	return is_whole(window, history, now_ns) ? judge_window(pause, history, now_ns) : SPILL_PAUSE_SAME;
+}
+
+void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_access_history *history,
+                               uint64_t home_ns, uint64_t now_ns)
+{
+	pause->asks = false;
+	if (home_ns <= HOME_TIMES * pause->moves_ns) {
+		begin_trial(pause, history, now_ns);
+		begin_window(&pause->window, history, now_ns);
+	} else {
+		pause->next_ns = now_ns + ASK_NS;
+	}
+}

@@ -1,0 +1,304 @@
+/* When exchanges pause: what a period of the program takes without them is compared with what it took. */
+#define SETUP begin
+#include "unit.h"
+
+#include <string.h>
+
+#include "exchange_pause.h"
+
+#define MS 1000000ull
+#define PERIOD 1000
+#define STEP_NS (200 * MS) /* of a period with exchanges, which take half of it */
+#define MOVES_NS (STEP_NS / 2)
+
+static struct spill_exchange_pause pause;
+static struct spill_access_history history; /* only its numbers are looked at */
+static enum spill_pause_change change;      /* the last one that was told */
+static uint64_t now;
+
+static int begin(void **state)
+{
+	memset(&pause, 0, sizeof(pause));
+	memset(&history, 0, sizeof(history));
+	change = SPILL_PAUSE_SAME;
+	now = 5000 * MS;
+	return 0;
+}
+
+/* A tenth of a period, which repeats what was a period ago. */
+static void runs_part(uint64_t ns)
+{
+	enum spill_pause_change told;
+
+	history.count += PERIOD / 10;
+	history.next = history.count - PERIOD;
+	now += ns / 10;
+	told = spill_exchange_pause_access(&pause, &history, now);
+	change = told != SPILL_PAUSE_SAME ? told : change;
+	if (!spill_exchange_pauses(&pause))
+		spill_exchange_pause_moved(&pause, MOVES_NS / 10);
+}
+
+/* Periods, as long as nothing else happens than what happens at their begin. */
+static void runs(unsigned periods, uint64_t ns)
+{
+	for (unsigned i = 0; i < 10 * periods; i++)
+		runs_part(ns);
+}
+
+/* At most so many periods until it asks. */
+static bool asks_within(unsigned periods)
+{
+	for (unsigned i = 0; i < 10 * periods && !pause.asks; i++)
+		runs_part(STEP_NS);
+	return pause.asks;
+}
+
+static void told(uint64_t home_ns)
+{
+	spill_exchange_pause_told(&pause, &history, home_ns, now);
+}
+
+/* The trial begins. */
+static void try_it(void)
+{
+	assert_true(asks_within(20));
+	told(MOVES_NS);
+	assert_true(spill_exchange_pauses(&pause));
+}
+
+/* Exchanges pause, because a period takes 150 ms without them. */
+static void pause_it(void)
+{
+	try_it();
+	runs(20, 150 * MS);
+	assert_int_equal(change, SPILL_PAUSE_BEGINS);
+	change = SPILL_PAUSE_SAME;
+}
+
+TEST(two_windows_of_two_periods_that_are_alike_lead_to_the_question)
+{
+	runs(3, STEP_NS); /* a window begins with its first access */
+	assert_false(pause.asks);
+	assert_true(asks_within(3));
+	assert_int_equal(pause.period, PERIOD);
+	assert_in_range(pause.moves_ns, MOVES_NS - 5 * MS, MOVES_NS + 5 * MS);
+}
+
+TEST(a_window_takes_a_quarter_of_a_second)
+{
+	runs_part(0);
+	for (unsigned i = 0; i < 249; i++)
+		runs_part(10 * MS);
+	assert_int_equal(pause.pace, 0);
+	runs_part(10 * MS);
+	assert_int_not_equal(pause.pace, 0);
+}
+
+TEST(a_program_that_becomes_faster_is_waited_for)
+{
+	for (unsigned ms = 2000; ms > 200; ms -= ms / 10) {
+		runs(1, ms * MS);
+		assert_false(pause.asks);
+	}
+	assert_true(asks_within(10));
+}
+
+TEST(what_was_not_predicted_tells_nothing)
+{
+	for (unsigned i = 0; i < 400; i++) {
+		history.unforeseen += PERIOD / 10 / 8 + 1;
+		runs_part(STEP_NS);
+		assert_false(pause.asks);
+	}
+	assert_true(asks_within(10));
+}
+
+TEST(exchanges_that_take_little_are_not_spared)
+{
+	for (unsigned i = 0; i < 400; i++) {
+		pause.window.moves_ns = (now + STEP_NS / 10 - pause.window.begin_ns) / 12 - 1;
+		runs_part(STEP_NS);
+		assert_false(pause.asks);
+	}
+	for (unsigned i = 0; i < 400 && !pause.asks; i++) {
+		pause.window.moves_ns = (now + STEP_NS / 10 - pause.window.begin_ns) / 12 + 1;
+		runs_part(STEP_NS);
+	}
+	assert_true(pause.asks);
+}
+
+TEST(memory_that_costs_more_than_twice_as_much_at_home_is_not_tried)
+{
+	assert_true(asks_within(10));
+	told(2 * pause.moves_ns + 1);
+	assert_false(spill_exchange_pauses(&pause));
+	assert_false(pause.asks);
+	runs(9, STEP_NS); /* two seconds */
+	assert_false(pause.asks);
+	assert_true(asks_within(6));
+	told(2 * pause.moves_ns);
+	assert_true(spill_exchange_pauses(&pause));
+	assert_false(pause.asks);
+}
+
+TEST(a_faster_program_stays_without_exchanges)
+{
+	try_it();
+	runs(5, 150 * MS); /* it settles for four periods, and its window has two */
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	runs(2, 150 * MS);
+	assert_int_equal(change, SPILL_PAUSE_BEGINS);
+	assert_true(pause.pauses && !pause.tries);
+	assert_in_range(pause.is_ns, 149 * MS, 151 * MS);
+	assert_in_range(pause.was_ns, STEP_NS - MS, STEP_NS + MS);
+}
+
+TEST(less_than_four_percent_are_not_enough)
+{
+	try_it();
+	runs(8, 1925 * MS / 10);
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_false(spill_exchange_pauses(&pause));
+}
+
+TEST(four_percent_are_enough)
+{
+	try_it();
+	runs(8, 191 * MS);
+	assert_int_equal(change, SPILL_PAUSE_BEGINS);
+}
+
+/* It varies by some per cent. */
+TEST(the_faster_window_with_exchanges_counts)
+{
+	assert_true(asks_within(20));
+	runs(4, 210 * MS);
+	assert_true(pause.asks);
+	told(MOVES_NS);
+	runs(8, 195 * MS);
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_false(spill_exchange_pauses(&pause));
+}
+
+TEST(a_trial_that_was_not_predicted_shows_nothing)
+{
+	try_it();
+	for (unsigned i = 0; i < 80; i++) {
+		history.unforeseen += PERIOD / 10 / 8 + 1;
+		runs_part(150 * MS);
+	}
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_false(spill_exchange_pauses(&pause));
+}
+
+TEST(a_trial_that_is_much_slower_ends_within_a_period)
+{
+	try_it();
+	for (unsigned i = 0; i < 6; i++)
+		runs_part(5 * STEP_NS / 2);
+	assert_true(spill_exchange_pauses(&pause)); /* 300 ms for a period that was to take 200 */
+	runs_part(5 * STEP_NS / 2);
+	assert_false(spill_exchange_pauses(&pause));
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+}
+
+TEST(a_trial_settles_while_chunks_swap)
+{
+	try_it();
+	for (unsigned i = 0; i < 119; i++) {
+		runs_part(150 * MS);
+		spill_exchange_pause_swapped(&pause, &history);
+		assert_false(pause.settled);
+	}
+	runs_part(150 * MS);
+	assert_true(pause.settled); /* not for ever */
+}
+
+TEST(a_trial_settles_for_a_period_after_the_last_swap)
+{
+	try_it();
+	runs(4, 150 * MS);
+	pause.settled = false; /* as before the end of the fourth */
+	spill_exchange_pause_swapped(&pause, &history);
+	for (unsigned i = 0; i < 9; i++) {
+		runs_part(150 * MS);
+		assert_false(pause.settled);
+	}
+	runs_part(150 * MS);
+	assert_true(pause.settled);
+}
+
+TEST(the_next_trial_waits_ever_longer)
+{
+	uint64_t wait_ns;
+
+	try_it();
+	runs(7, STEP_NS);
+	wait_ns = pause.wait_ns;
+	assert_false(pause.tries);
+	assert_in_range(wait_ns, 32 * 6 * STEP_NS, 32 * 7 * STEP_NS);
+	runs(30 * 6, STEP_NS);
+	assert_false(pause.asks);
+	assert_true(asks_within(60));
+	told(0);
+	runs(7, STEP_NS);
+	assert_int_equal(pause.wait_ns, 2 * wait_ns);
+}
+
+/* With exchanges again, which now take less. */
+TEST(now_and_then_exchanges_are_tried_again)
+{
+	pause_it();
+	for (unsigned i = 0; i < 10000 && spill_exchange_pauses(&pause); i++)
+		runs_part(150 * MS);
+	assert_true(pause.pauses && pause.tries);
+	runs(10, 100 * MS);
+	assert_int_equal(change, SPILL_PAUSE_ENDS);
+	assert_false(pause.pauses || pause.tries);
+	assert_in_range(pause.is_ns, 99 * MS, 101 * MS);
+}
+
+TEST(exchanges_that_are_no_better_pause_on)
+{
+	pause_it();
+	for (unsigned i = 0; i < 10000 && spill_exchange_pauses(&pause); i++)
+		runs_part(150 * MS);
+	assert_true(pause.tries);
+	runs(7, 150 * MS);
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_true(spill_exchange_pauses(&pause));
+}
+
+TEST(a_pause_ends_when_the_program_does_something_else)
+{
+	pause_it();
+	for (unsigned i = 0; i < 30; i++) {
+		history.unforeseen += PERIOD / 10 / 8 + 1;
+		runs_part(150 * MS);
+	}
+	assert_int_equal(change, SPILL_PAUSE_ENDS);
+	assert_int_equal(pause.is_ns, 0);
+	assert_false(spill_exchange_pauses(&pause));
+}
+
+TEST(a_pause_ends_when_the_program_becomes_slower)
+{
+	pause_it();
+	runs(8, 184 * MS);
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	runs(8, 192 * MS);
+	assert_int_equal(change, SPILL_PAUSE_ENDS);
+	assert_false(spill_exchange_pauses(&pause));
+}
+
+/* Layers are alike, and a few accesses are more like those of an older step. */
+TEST(a_period_is_one_that_a_sixteenth_of_the_accesses_had)
+{
+	for (unsigned i = 0; !pause.pace; i++) {
+		runs_part(STEP_NS);
+		history.next = history.count - (i % 20 == 5 ? 8 * PERIOD : i % 4 ? PERIOD / 10 : PERIOD);
+		spill_exchange_pause_access(&pause, &history, now);
+	}
+	assert_int_equal(pause.period, PERIOD);
+}
