@@ -39,10 +39,9 @@ bool spill_reserve_grow(int device, uint64_t bytes)
 	if (!is_known(device) || bytes <= spill_reserve_size(device) || !spill_reserve_size(device))
 		return false;
 	uint64_t grown = atomic_load(&reserves[device].grown);
-	while (bytes > grown)
-		if (atomic_compare_exchange_weak(&reserves[device].grown, &grown, bytes))
-			return true;
-	return false;
+	while (bytes > grown && !atomic_compare_exchange_weak(&reserves[device].grown, &grown, bytes)) {
+	}
+	return bytes > grown;
 }
 
 bool spill_reserve_begin(int device)

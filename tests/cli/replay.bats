@@ -224,6 +224,10 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	ends_with 0
 	has "1 out of memory would surface by oom.honest_first"
+	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[oom]\nchain = host\n'
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
+	ends_with 0
+	has "1 out of memory would surface by oom.honest_first"
 }
 
 @test "rules about paths: known of the program itself only" {

@@ -3,6 +3,8 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake_clock.h"
 #include "graph_modes.h"
@@ -14,12 +16,31 @@
 
 static unsigned notes;
 static char said[512];
+static bool forks; /* with the next note, while the lock is held */
+
+/* A child of a process of several threads begins like this. It ends by a signal if it waits for the lock. */
+static int child(void)
+{
+	static struct spill_launch_access access = {.site = 7, .host_bytes = 1000 * MIB};
+	alarm(10);
+	spill_graph_modes_reset();
+	return !spill_graph_modes_whole(&access, COPY_NS);
+}
 
 void spill_note(const char *code, const char *text)
 {
 	assert_string_equal(code, "follow");
 	notes++;
 	strcpy(said, text);
+	if (!forks)
+		return;
+	forks = false;
+	int status = -1;
+	pid_t pid = fork();
+	if (!pid)
+		_exit(child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static int begin(void **state)
@@ -192,4 +213,12 @@ TEST(a_forked_child_knows_nothing)
 	spill_graph_modes_reset();
 	assert_false(spill_graph_modes_used);
 	assert_false(spill_graph_modes_by_nodes(7));
+}
+
+TEST(a_child_that_was_forked_meanwhile_does_not_wait)
+{
+	forks = true;
+	for (unsigned i = 0; i < 20 && forks; i++)
+		launch(7, 200, 100);
+	assert_false(forks);
 }
