@@ -108,7 +108,7 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	[ "$("$spill" log --json --caller libc10_cuda.so sums.jsonl | jq -c '[.[].caller]')" = '["libc10_cuda.so+0x1"]' ]
 	run "$spill" log --kind qqqqqqqq "$data/run.jsonl"
 	ends_with 2
-	has "no kind 'qqqqqqqq'"
+	has "no kind 'qqqqqqqq'; the kinds are start alloc"
 	has_not "nearest"
 }
 

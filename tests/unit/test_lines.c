@@ -128,3 +128,32 @@ TEST(a_folder_in_the_place_of_a_log)
 	assert_false(cli_lines_is_replaced(&lines));
 	cli_lines_close(&lines);
 }
+
+/* One complaint, whatever its bytes look like. */
+TEST(a_compressed_log)
+{
+	static const char *const begins[] = {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\xfd\x37zXZ", "BZh9"};
+
+	for (unsigned i = 0; i < 4; i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "%s%s", begins[i], i % 2 ? "" : "\nmore\n" NOTE);
+		put("w", text);
+		assert_true(cli_lines_open(&lines, path, CLI_REGULAR));
+		next_is(CLI_LINE_BAD, 1);
+		assert_string_equal(lines.reason, "the file is compressed; decompress it first");
+		next_is(CLI_LINE_END, 1);
+		cli_lines_close(&lines);
+	}
+	put("w", NOTE "BZh\n" NOTE);
+	assert_true(cli_lines_open(&lines, path, CLI_REGULAR));
+	next_is(CLI_LINE_RECORD, 1);
+	next_is(CLI_LINE_BAD, 2); /* a log that something has written into */
+	next_is(CLI_LINE_RECORD, 3);
+	cli_lines_close(&lines);
+	put("w", "BZ\n");
+	assert_true(cli_lines_open(&lines, path, CLI_REGULAR));
+	next_is(CLI_LINE_BAD, 1);
+	assert_null(strstr(lines.reason, "compressed"));
+	cli_lines_close(&lines);
+}

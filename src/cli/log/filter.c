@@ -1,5 +1,6 @@
 #include "filter.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "amount.h"
@@ -7,8 +8,19 @@
 #include "glob.h"
 #include "nearest.h"
 
+static const char *list_kinds(char *text, size_t size)
+{
+	size_t length = 0;
+
+	*text = '\0';
+	for (unsigned kind = 0; kind < SPILL_KINDS_COUNT && length < size; kind++)
+		length += (size_t)snprintf(text + length, size - length, " %s", spill_kind_name(kind));
+	return text;
+}
+
 static void take_kind(struct log_filter *filter, struct cli_call *call)
 {
+	char text[256];
 	struct spill_nearest nearest;
 	spill_nearest_begin(&nearest, call->value, strlen(call->value));
 	for (unsigned kind = 0; kind < SPILL_KINDS_COUNT; kind++) {
@@ -23,7 +35,8 @@ static void take_kind(struct log_filter *filter, struct cli_call *call)
 		cli_call_refuse(call, "no kind '%s'; the nearest is '%s'", call->value,
 		                spill_nearest_word(&nearest));
 	else
-		cli_call_refuse(call, "no kind '%s'", call->value);
+		cli_call_refuse(call, "no kind '%s'; the kinds are%s", call->value,
+		                list_kinds(text, sizeof(text)));
 }
 
 static void take_since(struct log_filter *filter, struct cli_call *call)

@@ -154,6 +154,28 @@ static bool cut_at_start_line(struct cli_lines *lines)
 	return true;
 }
 
+/* True: the file is compressed, as logrotate leaves old logs. What follows is no line. */
+static bool is_compressed(const struct cli_lines *lines)
+{
+	static const char *const begins[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\xfd\x37zXZ", "BZh"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (lines->number == 1 && lines->length >= strlen(begins[i]) &&
+		    !memcmp(lines->text, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+/* The rest of the file counts as read. */
+static enum cli_line refuse_compressed(struct cli_lines *lines)
+{
+	lines->reason = "the file is compressed; decompress it first";
+	lines->error_offset = 0;
+	lines->begin = lines->end;
+	lines->at_end = true;
+	return CLI_LINE_BAD;
+}
+
 enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *record)
 {
 	if (lines->next_run_bytes) {
@@ -172,6 +194,8 @@ enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *recor
 		                                  lines->scratch_size, record, &lines->error_offset);
 	if (!lines->reason)
 		return CLI_LINE_RECORD;
+	if (is_compressed(lines))
+		return refuse_compressed(lines);
 	return cut_at_start_line(lines) || !lines->whole ? CLI_LINE_CUT : CLI_LINE_BAD;
 }
 
