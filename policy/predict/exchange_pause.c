@@ -37,6 +37,8 @@
 #define SLOWER_PERCENT 125
 /* Without exchanges, the program has become so much slower: something has changed. */
 #define CHANGED_PERCENT 125
+/* A window is over by then. Else the program has become one without periods, of which no window tells anything. */
+#define LOST_PERIODS 16
 /* So many times as long as a trial took there is none, and twice as long each time. */
 #define WAITS 32
 #define WAIT_MOST_NS (600000 * MS)
@@ -169,6 +171,14 @@ static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
 	return change;
 }
 
+static enum spill_pause_change forget(struct spill_exchange_pause *pause)
+{
+	enum spill_pause_change change = pause->pauses ? SPILL_PAUSE_ENDS : SPILL_PAUSE_SAME;
+
+	memset(pause, 0, sizeof(*pause));
+	return change;
+}
+
 /* A window of the way that is kept has ended. */
 static enum spill_pause_change judge_window(struct spill_exchange_pause *pause,
                                             const struct spill_access_history *history, uint64_t now_ns)
@@ -178,16 +188,20 @@ static enum spill_pause_change judge_window(struct spill_exchange_pause *pause,
 	bool foreseen = is_foreseen(&pause->window, history);
 	bool costly = MOVES_SHARE * pause->window.moves_ns >= ns;
 
-	if (pause->pauses && (!foreseen || 100 * pace > CHANGED_PERCENT * pause->tried_pace)) {
-		memset(pause, 0, sizeof(*pause));
-		return SPILL_PAUSE_ENDS;
-	}
+	if (pause->pauses && (!foreseen || 100 * pace > CHANGED_PERCENT * pause->tried_pace))
+		return forget(pause);
 	bool due = keep_window(pause, accesses, foreseen, pace, now_ns);
 	pause->asks = due && costly;
 	if (due && pause->pauses)
 		begin_trial(pause, history, now_ns);
 	begin_window(&pause->window, history, now_ns);
 	return SPILL_PAUSE_SAME;
+}
+
+/* True: exchanges pause, or are tried again, in a program that is not the one for which that was decided. */
+static bool is_lost(const struct spill_exchange_pause *pause, uint64_t count)
+{
+	return (pause->pauses || pause->tries) && count - pause->window.first > LOST_PERIODS * pause->period;
 }
 
 enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause *pause,
@@ -199,6 +213,8 @@ enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause 
 	if (!window->begin_ns)
 		begin_window(window, history, now_ns);
 	add_period(window, history->count - history->next);
+	if (is_lost(pause, history->count))
+		return forget(pause);
 	if (pause->tries)
 		return follow_trial(pause, history, now_ns);
 	return is_whole(window, history, now_ns) ? judge_window(pause, history, now_ns) : SPILL_PAUSE_SAME;

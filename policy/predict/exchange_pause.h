@@ -8,8 +8,7 @@
  * exchanges and without, and the faster way is kept (docs/adr/0045-exchanges-pause.md).
  *
  * The other way is tried rarely, and not for long: only where exchanges take a part of the time that counts, and
- * where memory at home would not cost many times that in place. A trial ends soon when it turns out to be much
- * slower. While exchanges pause, chunks swap for good (placement_swap.h), so that what costs least is on the host.
+ * where memory at home would not cost much more in place. A trial ends soon when it turns out to be slower. While exchanges pause, chunks swap for good (placement_swap.h), so that what costs least is on the host.
  *
  * All memory is in the struct. Zeroed, nothing is known. Times are ns.
  */
@@ -44,9 +43,8 @@ struct spill_exchange_pause {
 	bool tries;   /* the other way is tried ... */
 	bool settled; /* ... and its window has begun */
 	struct spill_pause_window window;
-	uint64_t pace,
-	    period;        /* of the last window of the way that is kept: ns of 1,024 accesses; 0: unknown */
-	uint64_t moves_ns; /* what exchanges took in a period of that window */
+	/* Of the last window of the way that is kept: ns of 1,024 accesses, 0: unknown; its period; what exchanges took in one. */
+	uint64_t pace, period, moves_ns;
 	uint64_t tried_pace;       /* of the trial that changed the way */
 	uint64_t was_ns, is_ns;    /* what a period took before that trial, and in it */
 	uint64_t tried, tried_ns;  /* the trial's first access, and its time */

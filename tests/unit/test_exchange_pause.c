@@ -292,6 +292,44 @@ TEST(a_pause_ends_when_the_program_becomes_slower)
 	assert_false(spill_exchange_pauses(&pause));
 }
 
+/* Accesses that nothing predicts have no period. */
+static void runs_without_period(unsigned periods)
+{
+	for (unsigned i = 0; i < 10 * periods; i++) {
+		enum spill_pause_change told;
+
+		history.next = history.count += PERIOD / 10;
+		now += 15 * MS;
+		told = spill_exchange_pause_access(&pause, &history, now);
+		change = told != SPILL_PAUSE_SAME ? told : change;
+	}
+}
+
+TEST(a_pause_ends_when_the_program_has_no_period_any_more)
+{
+	pause_it();
+	runs(4, 150 * MS);
+	runs_without_period(12);
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	runs_without_period(10);
+	assert_int_equal(change, SPILL_PAUSE_ENDS);
+	assert_false(spill_exchange_pauses(&pause));
+}
+
+TEST(a_trial_ends_when_the_program_has_no_period_any_more)
+{
+	try_it();
+	runs(4, 150 * MS);
+	assert_true(pause.settled);
+	runs_without_period(15);
+	assert_true(spill_exchange_pauses(&pause));
+	runs_without_period(3);
+	assert_false(spill_exchange_pauses(&pause));
+	assert_int_equal(change, SPILL_PAUSE_SAME);
+	runs_without_period(40); /* with exchanges nothing is lost */
+	assert_true(pause.window.first < history.count - 30 * PERIOD);
+}
+
 /* Layers are alike, and a few accesses are more like those of an older step. */
 TEST(a_period_is_one_that_a_sixteenth_of_the_accesses_had)
 {
