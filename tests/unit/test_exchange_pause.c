@@ -63,8 +63,10 @@ static void told(uint64_t home_ns)
 static void try_it(void)
 {
 	assert_true(asks_within(20));
+	runs_part(STEP_NS); /* the next exchange asks */
 	told(MOVES_NS);
 	assert_true(spill_exchange_pauses(&pause));
+	assert_int_equal(pause.window.first, history.count); /* what was before does not count */
 }
 
 /* Exchanges pause, because a period takes 150 ms without them. */
@@ -147,8 +149,10 @@ TEST(a_faster_program_stays_without_exchanges)
 	try_it();
 	runs(5, 150 * MS); /* it settles for four periods, and its window has two */
 	assert_int_equal(change, SPILL_PAUSE_SAME);
-	runs(2, 150 * MS);
+	for (unsigned i = 0; i < 20 && change == SPILL_PAUSE_SAME; i++)
+		runs_part(150 * MS);
 	assert_int_equal(change, SPILL_PAUSE_BEGINS);
+	assert_int_equal(pause.window.first, history.count);
 	assert_true(pause.pauses && !pause.tries);
 	assert_in_range(pause.is_ns, 149 * MS, 151 * MS);
 	assert_in_range(pause.was_ns, STEP_NS - MS, STEP_NS + MS);
@@ -201,6 +205,7 @@ TEST(a_trial_that_is_much_slower_ends_within_a_period)
 	runs_part(5 * STEP_NS / 2);
 	assert_false(spill_exchange_pauses(&pause));
 	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_int_equal(pause.window.first, history.count);
 }
 
 TEST(a_trial_settles_while_chunks_swap)
