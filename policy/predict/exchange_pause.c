@@ -116,15 +116,18 @@ static void begin_trial(struct spill_exchange_pause *pause, const struct spill_a
 	pause->asks = pause->settled = false;
 	pause->tried = history->count;
 	pause->tried_ns = now_ns;
+	begin_window(&pause->window, history, now_ns);
 }
 
-static void end_trial(struct spill_exchange_pause *pause, uint64_t now_ns)
+static void end_trial(struct spill_exchange_pause *pause, const struct spill_access_history *history,
+                      uint64_t now_ns)
 {
 	uint64_t took_ns = now_ns - pause->tried_ns;
 
 	pause->tries = false;
 	pause->wait_ns = spill_longer_wait(pause->wait_ns, WAITS * took_ns, WAIT_MOST_NS);
 	pause->next_ns = now_ns + pause->wait_ns;
+	begin_window(&pause->window, history, now_ns);
 }
 
 /* True: the trial takes far longer than the way that is kept, or than all its accesses were to take. */
@@ -149,8 +152,7 @@ static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
 	enum spill_pause_change change = SPILL_PAUSE_SAME;
 
 	if (is_much_slower(pause, accesses, now_ns - pause->tried_ns)) {
-		end_trial(pause, now_ns);
-		begin_window(window, history, now_ns);
+		end_trial(pause, history, now_ns);
 	} else if (!pause->settled) {
 		pause->settled = is_settled(pause, history->count);
 		if (pause->settled)
@@ -165,8 +167,7 @@ static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
 			pause->pace = pause->tried_pace = pace;
 			change = pause->pauses ? SPILL_PAUSE_BEGINS : SPILL_PAUSE_ENDS;
 		}
-		end_trial(pause, now_ns);
-		begin_window(window, history, now_ns);
+		end_trial(pause, history, now_ns);
 	}
 	return change;
 }
@@ -194,7 +195,8 @@ static enum spill_pause_change judge_window(struct spill_exchange_pause *pause,
 	pause->asks = due && costly;
 	if (due && pause->pauses)
 		begin_trial(pause, history, now_ns);
-	begin_window(&pause->window, history, now_ns);
+	else
+		begin_window(&pause->window, history, now_ns);
 	return SPILL_PAUSE_SAME;
 }
 
@@ -224,10 +226,8 @@ void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct 
                                uint64_t home_ns, uint64_t now_ns)
 {
 	pause->asks = false;
-	if (home_ns <= HOME_PERCENT * pause->moves_ns / 100) {
+	if (home_ns <= HOME_PERCENT * pause->moves_ns / 100)
 		begin_trial(pause, history, now_ns);
-		begin_window(&pause->window, history, now_ns);
-	} else {
+	else
 		pause->next_ns = now_ns + ASK_NS;
-	}
 }

@@ -8,7 +8,8 @@
  * exchanges and without, and the faster way is kept (docs/adr/0045-exchanges-pause.md).
  *
  * The other way is tried rarely, and not for long: only where exchanges take a part of the time that counts, and
- * where memory at home would not cost much more in place. A trial ends soon when it turns out to be slower. While exchanges pause, chunks swap for good (placement_swap.h), so that what costs least is on the host.
+ * where memory at home would not cost much more in place. A trial ends soon when it turns out to be slower.
+ * While exchanges pause, chunks swap for good (placement_swap.h), so that what costs least is on the host.
  *
  * All memory is in the struct. Zeroed, nothing is known. Times are ns.
  */

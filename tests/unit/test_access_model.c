@@ -664,11 +664,9 @@ static void begin_turns(void)
 	measured(&advice, 64 * MIB, 100 * US + 64ull * 10000);
 }
 
-/* The choice for the dear chunk. True: it comes for good, and one of the others goes. */
-static bool swapped(struct spill_access_advice advice)
+/* The choice for the dear chunk. ranks: room for TURN numbers */
+static struct spill_exchange_choice choice_of_turns(unsigned *ranks)
 {
-	unsigned ranks[TURN + 1], gone = 0;
-	uint64_t cost_ns;
 	struct spill_exchange_choice choice = {.chunks = turns,
 	                                       .count = TURN,
 	                                       .ranks = ranks,
@@ -678,9 +676,18 @@ static bool swapped(struct spill_access_advice advice)
 	for (unsigned i = 0; i < TURN; i++)
 		turns[i] = (struct spill_exchange_chunk){
 		    .key = i + 10, .bytes = 64 * MIB, .on_host = i == DEAR, .needed = i == DEAR};
+	find_by_key(&choice, 1);
+	return choice;
+}
+
+/* True: the dear chunk comes for good, and one of the others goes. */
+static bool swapped(struct spill_access_advice advice)
+{
+	unsigned ranks[TURN + 1], gone = 0;
+	uint64_t cost_ns;
+	struct spill_exchange_choice choice = choice_of_turns(ranks);
 	turns[TURN] =
 	    (struct spill_exchange_chunk){.key = DEAR + 10, .verdict = SPILL_EXCHANGE_COMES, .swapped = true};
-	find_by_key(&choice, 1);
 	bool comes = spill_access_model_choose(&choice, advice.site, &cost_ns);
 	assert_false(choice.pays);
 	assert_int_equal(comes, choice.swaps);
@@ -935,19 +942,8 @@ static bool exchanged(struct spill_access_advice advice)
 {
 	unsigned ranks[TURN];
 	uint64_t cost_ns;
-	struct spill_exchange_choice choice = {.chunks = turns,
-	                                       .count = TURN,
-	                                       .ranks = ranks,
-	                                       .slice = 64 * MIB,
-	                                       .horizon = 64 * MIB,
-	                                       .graph = for_graph};
-	for (unsigned i = 0; i < TURN; i++)
-		turns[i] = (struct spill_exchange_chunk){.key = i + 10,
-		                                         .bytes = 64 * MIB,
-		                                         .on_host = i == DEAR,
-		                                         .needed = i == DEAR,
-		                                         .displaced = i == DEAR || i == HOME};
-	find_by_key(&choice, 1);
+	struct spill_exchange_choice choice = choice_of_turns(ranks);
+	turns[DEAR].displaced = turns[HOME].displaced = true;
 	if (!advice.bring || advice.looks || !spill_access_model_choose(&choice, advice.site, &cost_ns))
 		return false;
 	assert_false(choice.swaps);

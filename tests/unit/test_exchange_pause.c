@@ -25,16 +25,20 @@ static int begin(void **state)
 	return 0;
 }
 
+static void access_host(void)
+{
+	enum spill_pause_change told = spill_exchange_pause_access(&pause, &history, now);
+
+	change = told != SPILL_PAUSE_SAME ? told : change;
+}
+
 /* A tenth of a period, which repeats what was a period ago. */
 static void runs_part(uint64_t ns)
 {
-	enum spill_pause_change told;
-
 	history.count += PERIOD / 10;
 	history.next = history.count - PERIOD;
 	now += ns / 10;
-	told = spill_exchange_pause_access(&pause, &history, now);
-	change = told != SPILL_PAUSE_SAME ? told : change;
+	access_host();
 	if (!spill_exchange_pauses(&pause))
 		spill_exchange_pause_moved(&pause, MOVES_NS / 10);
 }
@@ -301,12 +305,9 @@ TEST(a_pause_ends_when_the_program_becomes_slower)
 static void runs_without_period(unsigned periods)
 {
 	for (unsigned i = 0; i < 10 * periods; i++) {
-		enum spill_pause_change told;
-
 		history.next = history.count += PERIOD / 10;
 		now += 15 * MS;
-		told = spill_exchange_pause_access(&pause, &history, now);
-		change = told != SPILL_PAUSE_SAME ? told : change;
+		access_host();
 	}
 }
 

@@ -159,9 +159,10 @@ static bool is_compressed(const struct cli_lines *lines)
 {
 	static const char *const begins[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\xfd\x37zXZ", "BZh"};
 
+	if (lines->number != 1)
+		return false;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (lines->number == 1 && lines->length >= strlen(begins[i]) &&
-		    !memcmp(lines->text, begins[i], strlen(begins[i])))
+		if (lines->length >= strlen(begins[i]) && !memcmp(lines->text, begins[i], strlen(begins[i])))
 			return true;
 	return false;
 }
