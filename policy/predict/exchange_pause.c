@@ -130,6 +130,15 @@ static void end_trial(struct spill_exchange_pause *pause, const struct spill_acc
 	begin_window(&pause->window, history, now_ns);
 }
 
+static enum spill_pause_change end_in_vain(struct spill_exchange_pause *pause,
+                                           const struct spill_access_history *history, uint64_t now_ns)
+{
+	pause->was_ns = time_at(pause->pace, history->count - pause->tried);
+	pause->is_ns = now_ns - pause->tried_ns;
+	end_trial(pause, history, now_ns);
+	return pause->pauses ? SPILL_PAUSE_GOES_ON : SPILL_PAUSE_IN_VAIN;
+}
+
 /* True: the trial takes far longer than the way that is kept, or than all its accesses were to take. */
 static bool is_much_slower(const struct spill_exchange_pause *pause, uint64_t accesses, uint64_t ns)
 {
@@ -144,32 +153,39 @@ static bool is_settled(const struct spill_exchange_pause *pause, uint64_t count)
 	return accesses >= SETTLES * pause->period && (!swaps || accesses >= SETTLES_MOST * pause->period);
 }
 
+/* The trial's window has ended. */
+static enum spill_pause_change judge_trial(struct spill_exchange_pause *pause,
+                                           const struct spill_access_history *history, uint64_t now_ns)
+{
+	const struct spill_pause_window *window = &pause->window;
+	uint64_t pace = pace_of(history->count - window->first, now_ns - window->begin_ns);
+
+	if (!is_foreseen(window, history) || pace + pause->pace / BETTER_SHARE > pause->pace)
+		return end_in_vain(pause, history, now_ns);
+	pause->was_ns = time_at(pause->pace, pause->period);
+	pause->is_ns = time_at(pace, pause->period);
+	pause->pauses = !pause->pauses;
+	pause->pace = pause->tried_pace = pace;
+	end_trial(pause, history, now_ns);
+	return pause->pauses ? SPILL_PAUSE_BEGINS : SPILL_PAUSE_ENDS;
+}
+
 static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
                                             const struct spill_access_history *history, uint64_t now_ns)
 {
 	struct spill_pause_window *window = &pause->window;
 	uint64_t accesses = history->count - pause->tried;
-	enum spill_pause_change change = SPILL_PAUSE_SAME;
 
-	if (is_much_slower(pause, accesses, now_ns - pause->tried_ns)) {
-		end_trial(pause, history, now_ns);
-	} else if (!pause->settled) {
+	if (is_much_slower(pause, accesses, now_ns - pause->tried_ns))
+		return end_in_vain(pause, history, now_ns);
+	if (!pause->settled) {
 		pause->settled = is_settled(pause, history->count);
 		if (pause->settled)
 			begin_window(window, history, now_ns);
 	} else if (is_whole(window, history, now_ns)) {
-		uint64_t pace = pace_of(history->count - window->first, now_ns - window->begin_ns);
-
-		if (is_foreseen(window, history) && pace + pause->pace / BETTER_SHARE <= pause->pace) {
-			pause->was_ns = time_at(pause->pace, pause->period);
-			pause->is_ns = time_at(pace, pause->period);
-			pause->pauses = !pause->pauses;
-			pause->pace = pause->tried_pace = pace;
-			change = pause->pauses ? SPILL_PAUSE_BEGINS : SPILL_PAUSE_ENDS;
-		}
-		end_trial(pause, history, now_ns);
+		return judge_trial(pause, history, now_ns);
 	}
-	return change;
+	return SPILL_PAUSE_SAME;
 }
 
 static enum spill_pause_change forget(struct spill_exchange_pause *pause)

@@ -22,6 +22,9 @@ enum spill_pause_change {
 	SPILL_PAUSE_SAME,
 	SPILL_PAUSE_BEGINS, /* a trial has shown that the program is faster without exchanges */
 	SPILL_PAUSE_ENDS,   /* it is faster with them by now, or does something else */
+	/* A trial gained too little: exchanges go on, as before, or pause on. */
+	SPILL_PAUSE_IN_VAIN,
+	SPILL_PAUSE_GOES_ON,
 };
 
 /* Periods by size: from a power of two up to the next. The history keeps fewer than 2^17 accesses. */
@@ -46,8 +49,9 @@ struct spill_exchange_pause {
 	struct spill_pause_window window;
 	/* Of the last window of the way that is kept: ns of 1,024 accesses, 0: unknown; its period; what exchanges took in one. */
 	uint64_t pace, period, moves_ns;
-	uint64_t tried_pace;       /* of the trial that changed the way */
-	uint64_t was_ns, is_ns;    /* what a period took before that trial, and in it */
+	uint64_t tried_pace; /* of the trial that changed the way */
+	/* Of the last trial: what a period took before it, and in it. In vain: what all of it was to take, and took. */
+	uint64_t was_ns, is_ns;
 	uint64_t tried, tried_ns;  /* the trial's first access, and its time */
 	uint64_t swapped;          /* accesses before the last swap */
 	uint64_t next_ns, wait_ns; /* no trial before, and how long it was waited for that */

@@ -18,7 +18,7 @@ struct spill_access_advice {
 	bool looks;   /* .bring is only for a swap: the access counts as in place. */
 	bool timed;   /* measure it, unless chunks move for it. */
 	bool tells;   /* the sums of accesses in place are due (in_place.h) */
-	/* Exchanges pause from now on, or no longer. If a trial showed it: what a period took before, and takes now; else 0 */
+	/* What a trial of exchanges or of a pause has shown (exchange_pause.h), and its two times; 0: no trial, the program has changed */
 	enum spill_pause_change pause_change;
 	uint64_t pause_was_ns, pause_is_ns;
 	uint16_t site;

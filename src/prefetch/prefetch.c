@@ -170,17 +170,22 @@ static void note_swap(void)
 
 void spill_prefetch_note_pause(const struct spill_access_advice *advice)
 {
+	static const char *const NOW[] = {[SPILL_PAUSE_BEGINS] = "used in place from now on",
+	                                  [SPILL_PAUSE_ENDS] = "brought to the device again",
+	                                  [SPILL_PAUSE_IN_VAIN] = "brought to the device as before",
+	                                  [SPILL_PAUSE_GOES_ON] = "used in place as before"};
+	enum spill_pause_change change = advice->pause_change;
+	bool vain = change == SPILL_PAUSE_IN_VAIN || change == SPILL_PAUSE_GOES_ON;
 	char text[256];
-	bool begins = advice->pause_change == SPILL_PAUSE_BEGINS;
+
 	if (atomic_fetch_add(&pause_notes, 1) >= MOST_NOTES)
 		return;
 	if (advice->pause_is_ns)
-		snprintf(text, sizeof(text),
-		         "memory on the host is %s: a step of the program takes %llu us, and took %llu "
-		         "(movable.follow)",
-		         begins ? "used in place from now on" : "brought to the device again",
-		         (unsigned long long)advice->pause_is_ns / 1000,
-		         (unsigned long long)advice->pause_was_ns / 1000);
+		snprintf(
+		    text, sizeof(text), "memory on the host is %s: %s %llu us, and %s %llu (movable.follow)",
+		    NOW[change], vain ? "a trial of the other way took" : "a step of the program takes",
+		    (unsigned long long)advice->pause_is_ns / 1000, vain ? "was to take less than" : "took",
+		    (unsigned long long)advice->pause_was_ns / 1000);
 	else
 		snprintf(text, sizeof(text),
 		         "memory on the host may be brought to the device again: the program has changed "

@@ -166,7 +166,9 @@ TEST(less_than_four_percent_are_not_enough)
 {
 	try_it();
 	runs(8, 1925 * MS / 10);
-	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_int_equal(change, SPILL_PAUSE_IN_VAIN);
+	assert_in_range(pause.is_ns, 6 * 192 * MS, 7 * 193 * MS); /* all of the trial */
+	assert_in_range(100 * pause.was_ns / pause.is_ns, 100 * 200 / 193, 100 * 200 / 192 + 1);
 	assert_false(spill_exchange_pauses(&pause));
 }
 
@@ -185,7 +187,7 @@ TEST(the_faster_window_with_exchanges_counts)
 	assert_true(pause.asks);
 	told(MOVES_NS);
 	runs(8, 195 * MS);
-	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_int_equal(change, SPILL_PAUSE_IN_VAIN);
 	assert_false(spill_exchange_pauses(&pause));
 }
 
@@ -196,7 +198,7 @@ TEST(a_trial_that_was_not_predicted_shows_nothing)
 		history.unforeseen += PERIOD / 10 / 8 + 1;
 		runs_part(150 * MS);
 	}
-	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_int_equal(change, SPILL_PAUSE_IN_VAIN);
 	assert_false(spill_exchange_pauses(&pause));
 }
 
@@ -208,7 +210,8 @@ TEST(a_trial_that_is_much_slower_ends_within_a_period)
 	assert_true(spill_exchange_pauses(&pause)); /* 250 ms for a period that was to take 200 */
 	runs_part(5 * STEP_NS / 2);
 	assert_false(spill_exchange_pauses(&pause));
-	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_int_equal(change, SPILL_PAUSE_IN_VAIN);
+	assert_in_range(pause.is_ns, 299 * MS, 301 * MS);
 	assert_int_equal(pause.window.first, history.count);
 }
 
@@ -275,7 +278,7 @@ TEST(exchanges_that_are_no_better_pause_on)
 		runs_part(150 * MS);
 	assert_true(pause.tries);
 	runs(7, 150 * MS);
-	assert_int_equal(change, SPILL_PAUSE_SAME);
+	assert_int_equal(change, SPILL_PAUSE_GOES_ON);
 	assert_true(spill_exchange_pauses(&pause));
 }
 

@@ -943,9 +943,17 @@ TEST(the_log_tells_when_exchanges_pause)
 	advice.pause_change = SPILL_PAUSE_ENDS;
 	spill_prefetch_note_pause(&advice);
 	noted(2, "brought to the device again: a step");
+	advice.pause_change = SPILL_PAUSE_IN_VAIN;
+	spill_prefetch_note_pause(&advice);
+	noted(3, "brought to the device as before: a trial of the other way took 180123 us, and was to take "
+	         "less than 290567");
+	advice.pause_change = SPILL_PAUSE_GOES_ON;
+	spill_prefetch_note_pause(&advice);
+	noted(4, "used in place as before: a trial");
+	advice.pause_change = SPILL_PAUSE_ENDS;
 	advice.pause_is_ns = 0;
 	spill_prefetch_note_pause(&advice);
-	noted(3, "the program has changed its accesses");
+	noted(5, "the program has changed its accesses");
 	for (unsigned i = 0; i < 10; i++)
 		spill_prefetch_note_pause(&advice);
 	assert_int_equal(note_count, 8);
