@@ -112,6 +112,27 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	has_not "nearest"
 }
 
+@test "a part of it that is empty says so" {
+	run "$spill" log --caller nobody.so "$data/run.jsonl"
+	ends_with 0
+	has_line "no record is of that kind, caller and time"
+	[ "${#lines[@]}" = 4 ]
+	run "$spill" log --kind start "$data/run.jsonl"
+	has_not "no record is"
+	run "$spill" log --since 90h --json "$data/run.jsonl"
+	[ "$output" = "[]" ]
+	: >empty.jsonl
+	run "$spill" log --kind oom empty.jsonl
+	ends_with 1
+	has_not "no record is"
+}
+
+@test "a kind that is half another word has no nearest one" {
+	run "$spill" log --kind demote "$data/run.jsonl"
+	ends_with 2
+	has "no kind 'demote'; the kinds are start alloc"
+}
+
 @test "how many requests each rule had, so that one that never matched is seen" {
 	{ run_with all "$(big 2 host)" "$(big 5 host)"; run_with all "$(big 2 host)"; } >rules.jsonl
 	run "$spill" log rules.jsonl

@@ -73,7 +73,9 @@ static void take_next(struct log_output *output, struct log_reading *reading,
 	reading->ended = record->kind == SPILL_KIND_EXIT;
 	reading->later += record->version > SPILL_RECORD_VERSION;
 	take_files(reading, record);
-	if ((start && !output->json) || log_filter_shows(&output->filter, record))
+	bool shows = log_filter_shows(&output->filter, record);
+	output->matched |= shows;
+	if ((start && !output->json) || shows)
 		print_record(output, reading, record);
 	if (start)
 		note_start(reading, &record->start);
@@ -179,5 +181,7 @@ int cli_log(int argc, char **argv)
 		print_log(&output, path, CLI_REGULAR_OR_PIPE);
 	if (output.json)
 		puts(output.records ? "]" : "[]");
+	else if (!output.matched && output.status == CLI_FINE)
+		puts("no record is of that kind, caller and time");
 	return cli_finish(output.status);
 }
