@@ -266,12 +266,16 @@ void spill_add_path(struct spill_text *text, const struct spill_option *row, con
 static const char *never_matches(enum spill_option_kind kind, const char *value, size_t *at)
 {
 	static const char symbol[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_*?";
-	const char *slash = strchr(value, '/');
+	const char *slash = strchr(value, '/'), *comma = strchr(value, ',');
 
 	if (kind == SPILL_OPTION_SYMBOL) {
 		*at = strspn(value, symbol);
 		return value[*at] ? "a function's name has only letters, digits and '_'; write one pattern"
 		                  : NULL;
+	}
+	if (comma) {
+		*at = (size_t)(comma - value);
+		return "one pattern and no list: write a rule for each; a '?' matches a comma in a name";
 	}
 	if (!slash)
 		return NULL;

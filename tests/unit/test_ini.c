@@ -231,9 +231,11 @@ TEST(bad_rules)
 	        "F:2:10: a pattern with a '/' is compared with the whole path: "
 	        "begin it with '/' or '*/'");
 	refuses("[rule a]\ncaller = lib/a.so\n", "F:2:10: a pattern with a '/' is compared");
-	refuses("[rule a]\nprogram = x, bin/y\n", "F:2:17: a program's name has no folder");
-	accepts("[rule a]\napi = cu?em_*9\ncaller = */lib/a, b.so\nplace = host\n",
-	        "1 rule a: api = cu?em_*9; caller = */lib/a, b.so; place = host;");
+	refuses("[rule a]\nprogram = bin/y\n", "F:2:14: a program's name has no folder");
+	refuses("[rule a]\nprogram = x, y\n", "F:2:12: one pattern and no list: write a rule for each");
+	refuses("[rule a]\ncaller = liba.so,libb.so\n", "F:2:17: one pattern and no list");
+	accepts("[rule a]\napi = cu?em_*9\ncaller = */lib/a? b.so\nplace = host\n",
+	        "1 rule a: api = cu?em_*9; caller = */lib/a? b.so; place = host;");
 	accepts("[rule a]\ncaller = /lib/*\nplace = host\n[rule b]\ncaller = ?usr/*\nplace = host\n",
 	        "1 rule a: caller = /lib/*; place = host;4 rule b: caller = ?usr/*; place = host;");
 	refuses("[rule a]\ndevice = 0, 32\n", "F:2:13: the device number is out of range: 0 to 31");
