@@ -104,6 +104,13 @@ uint64_t spill_benefit_chunk_excess(const struct spill_migration_benefit *benefi
                                     uint32_t key);
 
 /*
+ * The same, of a launch that names `mib` of memory. If its code was only seen with all memory on the device, it read no more than
+ * the device can read in that time: a kernel of a few us reads little of a large table. pre: key != 0, mib != 0
+ */
+uint64_t spill_benefit_guessed_excess(const struct spill_migration_benefit *benefit, uint16_t site,
+                                      uint32_t key, uint64_t mib);
+
+/*
  * ns of a launch with `on_host` bytes on the host, at `excess_ns` a MiB. Unknown times count as 0.
  */
 uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, uint16_t site,

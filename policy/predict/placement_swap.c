@@ -23,6 +23,16 @@ static void forget_results(struct spill_exchange_choice *choice)
 	}
 }
 
+/* MiB of the buffers that the launch names which begins with that access. */
+static uint64_t named_mib(const struct spill_access_history *history, uint64_t number)
+{
+	uint64_t units = spill_access_at(history, number)->units;
+
+	while (++number < history->count && spill_access_at(history, number)->place)
+		units += spill_access_at(history, number)->units;
+	return 2 * spill_max(units, 1);
+}
+
 /*
  * Sums what a MiB of each chunk cost in place since that access, or would have cost. `last` of a chunk becomes the number of its
  * first access. False: there are too many chunks in all accesses for one look. pre: forget_results
@@ -31,18 +41,20 @@ static bool sum_costs(struct spill_exchange_choice *choice, const struct spill_a
                       uint64_t since, const struct spill_migration_benefit *benefit)
 {
 	struct spill_exchange_chunk *chunk;
-	uint64_t launches = 1, steps = 0;
+	uint64_t launches = 1, steps = 0, mib = 1;
 
 	for (uint64_t number = since; number < history->count && steps <= MOST_STEPS; number++) {
 		const struct spill_access *use = spill_access_at(history, number);
 		struct spill_access_range range = {use->first, use->units};
 
+		if (!use->place || number == since)
+			mib = named_mib(history, number);
 		launches += !use->place;
 		while ((chunk = spill_exchange_next_chunk(choice, &range))) {
 			/* One launch can have several buffers in a chunk, and costs it once. */
 			if (chunk->launch != launches)
 				chunk->excess_ns +=
-				    spill_benefit_chunk_excess(benefit, use->site, chunk->key);
+				    spill_benefit_guessed_excess(benefit, use->site, chunk->key, mib);
 			chunk->launch = launches;
 			chunk->last = spill_min(chunk->last, number);
 			steps++;

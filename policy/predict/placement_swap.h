@@ -4,8 +4,9 @@
  * in what they cost in place. So the dearest ones on the host take the places of the cheapest ones on the device. Memory
  * that the program holds and does not use costs nothing in place, so it goes first.
  *
- * A chunk that was never on the host is judged by the code that accesses it (site_chunk_cost.h). If that was wrong, its
- * cost is known once it is there, and a swap brings it back.
+ * A chunk that was never on the host is judged by the code that accesses it (site_chunk_cost.h), and by how long that takes on the
+ * device: a launch that names a large table and takes a few us reads little of it. If that was wrong, its cost is known once it is
+ * there, and a swap brings it back.
  */
 #ifndef SPILL_PLACEMENT_SWAP_H
 #define SPILL_PLACEMENT_SWAP_H

@@ -494,6 +494,21 @@ TEST(operands_are_told_apart)
 	assert_true(spill_benefit_chunk_excess(&reuse, site, NEW) == 0);
 }
 
+/* Code that was only seen with all memory on the device: a launch of 3 us cannot read a table of 80 MiB. */
+TEST(what_a_launch_cannot_read_is_not_guessed)
+{
+	uint16_t site = new_site();
+	assert_true(spill_benefit_guessed_excess(&reuse, site, 7, 80) == spill_benefit_copy_cost(&reuse));
+	measured(site, 0, 3 * US, 1);
+	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 100 * 3 * US / 80);
+	assert_true(spill_benefit_guessed_excess(&reuse, site, 7, 15) == spill_benefit_copy_cost(&reuse));
+	/* It is measured from here on: a chunk by itself, others by the mean of the code. */
+	spill_benefit_add_chunk_use(&reuse, site, 7, 80 * MIB, 803 * US);
+	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 10 * US);
+	measured(site, 80 * MIB, 1603 * US, 1);
+	near(spill_benefit_guessed_excess(&reuse, site, 8, 80), 20 * US);
+}
+
 TEST(a_time_is_expected)
 {
 	uint16_t site = new_site();

@@ -189,6 +189,48 @@ TEST(a_launch_costs_a_chunk_once)
 	swaps("..");
 }
 
+/* Two tables of two chunks each. A launch names one of them and a small buffer, 42 MiB, and was only seen with all of it on the device. */
+static void add_tables(uint64_t ns)
+{
+	const uint16_t site = MOST + 1;
+
+	add(64, true, 80);
+	spill_benefit_add_use(&costs, site, 0, ns);
+	for (unsigned i = 0; i < 4; i++) {
+		chunks[window.count] =
+		    (struct spill_exchange_chunk){.key = 10 * (window.count + 1), .bytes = 64 * MIB};
+		window.count++;
+	}
+	for (unsigned i = 0; i < PERIODS; i++) {
+		access_chunk(1);
+		for (uint32_t table = 20; table <= 40; table += 20)
+			spill_access_history_launch(
+			    &order, (const struct spill_access_range[]){{1000, 1}, {table, 20}}, 2, site);
+	}
+	period = 5;
+}
+
+/* It reads no more than a hundredth of its time: of a MiB a quarter of what is saved, or half of it. */
+TEST(a_table_that_a_launch_hardly_reads_goes)
+{
+	add_tables(3400);
+	swaps("+-...");
+	assert_in_range(chunks[1].excess_ns, PERIODS * 340000 / 42 - PERIODS, PERIODS * 340000 / 42);
+	assert_int_equal(chunks[4].excess_ns, chunks[1].excess_ns);
+	begin(NULL);
+	add_tables(6000);
+	swaps(".....");
+}
+
+TEST(a_window_can_begin_within_a_launch)
+{
+	add_tables(3400);
+	find_by_key(&window, 10);
+	spill_placement_swap(&window, &order, order.count - 1, &costs);
+	assert_int_equal(chunks[2].excess_ns, 0);
+	assert_int_equal(chunks[4].excess_ns, 340000 / 40);
+}
+
 /* A buffer that reaches into the next chunk costs both. */
 TEST(a_buffer_costs_each_of_its_chunks)
 {
@@ -197,9 +239,11 @@ TEST(a_buffer_costs_each_of_its_chunks)
 	add(64, true, 90);
 	add(64, false, 10);
 	for (unsigned i = 0; i < 20; i++) {
-		spill_access_history_launch(&order, (const struct spill_access_range[]){{18, 20}}, 1, 3);
+		spill_access_history_launch(&order, (const struct spill_access_range[]){{18, 20}}, 1,
+		                            MOST + 1);
 		access_chunk(4);
 	}
+	spill_benefit_add_chunk_use(&costs, MOST + 1, 30, 100 * MIB, 90 * COPY);
 	period = 2;
 	find_by_key(&window, 10);
 	assert_true(choose());
