@@ -14,6 +14,13 @@ static unsigned place_of(uint32_t key)
 {
 	return spill_hash_key(key, SPILL_CHUNK_STAY_BITS);
 }
+
+uint64_t spill_chunk_stay_gap(const struct spill_chunk_stays *stays, uint32_t key, uint64_t use)
+{
+	const struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	return stay->key == key ? use - stay->last_use : UINT64_MAX;
+}
+
 uint64_t spill_chunk_stay_add(struct spill_chunk_stays *stays, uint32_t key, uint64_t use, uint64_t gap,
                               uint64_t cost_ns)
 {
@@ -69,4 +76,25 @@ bool spill_chunk_stay_may_swap(const struct spill_chunk_stays *stays, uint32_t k
 {
 	const struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
 	return stay->key != key || now_ns >= stay->next_swap_ns;
+}
+
+void spill_chunk_stay_came(struct spill_chunk_stays *stays, uint32_t key, uint64_t pays_at, uint64_t now_ns)
+{
+	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	if (stay->key != key)
+		*stay = (struct spill_chunk_stay){.key = key};
+	stay->pays_at = pays_at;
+	stay->came_ns = now_ns;
+}
+
+uint64_t spill_chunk_stay_left(struct spill_chunk_stays *stays, uint32_t key, uint64_t since, uint64_t now_ns,
+                               bool *paid)
+{
+	struct spill_chunk_stay *stay = &stays->stays[place_of(key)];
+	bool came = stay->key == key && stay->pays_at;
+	*paid = came && since >= stay->pays_at;
+	if (!came)
+		return 0;
+	stay->pays_at = 0;
+	return *paid ? 0 : spill_max(now_ns - stay->came_ns, 1);
 }

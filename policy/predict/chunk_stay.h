@@ -27,11 +27,15 @@ struct spill_chunk_stay {
 	uint64_t next_try_ns; /* no exchange is considered for it until then */
 	uint64_t pause_ns;    /* length of the pause before; doubles */
 	uint64_t next_swap_ns, swap_pause_ns; /* the same for swaps (placement_swap.h) */
+	uint64_t pays_at, came_ns; /* it came by one, and pays if it is used up to that access; 0: no */
 };
 
 struct spill_chunk_stays {
 	struct spill_chunk_stay stays[SPILL_CHUNK_STAYS];
 };
+
+/* Accesses since the last one in place of the chunk; UINT64_MAX: none is known. */
+uint64_t spill_chunk_stay_gap(const struct spill_chunk_stays *stays, uint32_t key, uint64_t use);
 
 /*
  * Adds an access in place that costs `cost_ns`. `use`: its number, of all accesses of chunks; `gap`: a row ends
@@ -60,5 +64,18 @@ void spill_chunk_stay_verdict(struct spill_chunk_stays *stays, uint32_t key, boo
  */
 void spill_chunk_stay_swapped(struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);
 bool spill_chunk_stay_may_swap(const struct spill_chunk_stays *stays, uint32_t key, uint64_t now_ns);
+
+/*
+ * The chunk has come in place of an idle one (idle_window.h), and saves what that costs if the program goes on like this up to
+ * that access of the history.
+ */
+void spill_chunk_stay_came(struct spill_chunk_stays *stays, uint32_t key, uint64_t pays_at, uint64_t now_ns);
+
+/*
+ * It leaves, because it was not used since that access. Returns for how long it was there in vain; 0: it has paid, or did not come
+ * so. *paid: it has.
+ */
+uint64_t spill_chunk_stay_left(struct spill_chunk_stays *stays, uint32_t key, uint64_t since, uint64_t now_ns,
+                               bool *paid);
 
 #endif

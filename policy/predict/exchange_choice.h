@@ -57,12 +57,14 @@ struct spill_exchange_choice {
 	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
 	bool always;      /* promote needed chunks at any cost (movable.follow = on) */
 	bool swaps_only;  /* an exchange was not asked for: nothing moves but by a swap */
-	bool graph;       /* the launch is a graph, whose memory finds its places by trials: nothing swaps */
-	bool ahead;       /* nothing is needed yet: promote what is used next, whatever that saves */
+	bool idle_only; /* by a swap only chunks leave that were not accessed in its window (idle_window.h) */
+	bool graph;     /* the launch is a graph, whose memory finds its places by trials: nothing swaps */
+	bool ahead;     /* nothing is needed yet: promote what is used next, whatever that saves */
 	/* Results: */
 	uint64_t comes, goes; /* bytes */
 	bool pays;            /* false: nothing moves, but by a swap */
 	bool swaps;           /* the chunks change places for good (placement_swap.h) */
+	bool whole;           /* the window of a swap has whole periods of the program */
 	uint64_t excess_ns;   /* in-place cost of a needed MiB on the host: the reason of the decision */
 	uint64_t rent_ns; /* what a MiB that leaves for it will cost; excess_ns has to be that much more */
 };

@@ -82,10 +82,13 @@ static bool is_whole(const struct spill_exchange_choice *choice, uint64_t since,
 	return LATE_SHARE * late <= all;
 }
 
-static bool is_candidate(const struct spill_exchange_chunk *chunk, bool on_host)
+static bool is_candidate(const struct spill_exchange_choice *choice, const struct spill_exchange_chunk *chunk,
+                         bool on_host)
 {
+	bool may_leave = !chunk->needed && (!choice->idle_only || chunk->last == UINT64_MAX);
+
 	return chunk->on_host == on_host && !chunk->fixed && !chunk->swapped &&
-	       chunk->verdict == SPILL_EXCHANGE_STAYS && (on_host || !chunk->needed);
+	       chunk->verdict == SPILL_EXCHANGE_STAYS && (on_host || may_leave);
 }
 
 /*
@@ -99,7 +102,7 @@ static struct spill_exchange_chunk *next_candidate(const struct spill_exchange_c
 	for (unsigned i = 0; i < choice->count; i++) {
 		struct spill_exchange_chunk *chunk = &choice->chunks[i];
 
-		if (is_candidate(chunk, on_host) &&
+		if (is_candidate(choice, chunk, on_host) &&
 		    (!found ||
 		     (on_host ? chunk->excess_ns > found->excess_ns : chunk->excess_ns < found->excess_ns)))
 			found = chunk;
@@ -147,7 +150,8 @@ bool spill_placement_swap(struct spill_exchange_choice *choice, const struct spi
 	struct spill_exchange_chunk *next;
 
 	forget_results(choice);
-	if (!sum_costs(choice, history, since, benefit) || !is_whole(choice, since, history->count))
+	choice->whole = sum_costs(choice, history, since, benefit) && is_whole(choice, since, history->count);
+	if (!choice->whole)
 		return false;
 	while ((next = next_candidate(choice, true)) &&
 	       (!choice->comes || choice->comes + next->bytes <= choice->slice) &&

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "chunk_stay.h"
 #include "exchange_pause.h"
+#include "idle_window.h"
 #include "in_place_cost.h"
 #include "chunked.h"
 #include "graph_modes.h"
@@ -58,6 +59,7 @@ struct model {
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
 	struct spill_swap_window swaps;
+	struct spill_idle_window idle;
 	struct spill_exchange_pause pause;
 	uint64_t probed_ns; /* when an access was last timed only for that */
 	struct spill_in_place_cost in_place;
@@ -165,6 +167,12 @@ static uint64_t gap(void)
 	return spill_min(spill_max(period / PERIOD_SHARE, GAP_LEAST), GAP_MOST);
 }
 
+/* pre: locked */
+static struct spill_idle_point here(void)
+{
+	return (struct spill_idle_point){model->history.count, model->chunk_accesses, model->in_place.ns};
+}
+
 /*
  * In-place cost of a MiB of the access, as the mean over its first chunks on the host. `*worth`: an
  * exchange may pay for one of them. pre: locked
@@ -177,6 +185,8 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t key = access->host_keys[i];
 		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
+		spill_idle_window_use(&model->idle, here(),
+		                      spill_chunk_stay_gap(&model->stays, key, model->chunk_accesses));
 		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->chunk_accesses, row_gap, cost);
 		/* An access that is costly by itself counts even while its chunk pauses. */
 		*worth |= (row > least && spill_chunk_stay_may_try(&model->stays, key, now)) ||
@@ -239,7 +249,8 @@ static bool is_auto(void)
 static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
 {
 	return is_auto() && !access->graph &&
-	       spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns);
+	       (spill_idle_window_is_due(&model->idle, here(), now) |
+	        spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns));
 }
 
 /*
@@ -379,13 +390,31 @@ static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t si
 	}
 }
 
+/* Chunks come in place of idle ones. pre: locked */
+static bool choose_idle(struct spill_exchange_choice *choice, uint64_t now)
+{
+	const struct spill_access_history *history = &model->history;
+	if (!spill_idle_window_is_due(&model->idle, here(), now))
+		return false;
+	for (unsigned i = 0; i < choice->count; i++)
+		choice->chunks[i].swapped = false;
+	choice->idle_only = true;
+	choice->swaps = spill_placement_swap(choice, history, model->idle.first.access, &model->benefit);
+	spill_idle_window_looked(&model->idle, here(), choice->whole, choice->swaps, now);
+	choice->idle_only = choice->swaps;
+	return choice->swaps;
+}
+
 /* Chunks swap, if that is better than an exchange. pre: locked */
 static bool choose_swap(struct spill_exchange_choice *choice)
 {
 	const struct spill_access_history *history = &model->history;
 	uint64_t now = spill_clock_ns();
-	if (choice->graph || !is_auto() ||
-	    !spill_swap_window_tells(&model->swaps, history, now, model->in_place.ns))
+	if (choice->graph || !is_auto())
+		return false;
+	if (choose_idle(choice, now))
+		return true;
+	if (!spill_swap_window_tells(&model->swaps, history, now, model->in_place.ns))
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].swapped =
@@ -396,6 +425,29 @@ static bool choose_swap(struct spill_exchange_choice *choice)
 	return choice->swaps;
 }
 
+/* Chunks have come in place of idle ones. pre: locked */
+static void note_idle_swap(const struct spill_exchange_choice *choice, uint64_t now)
+{
+	uint64_t paid = 0, vain = 0, longest_ns = 0, copies_ns = 2 * spill_benefit_copy_cost(&model->benefit);
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+		bool pays;
+		if (chunk->verdict == SPILL_EXCHANGE_COMES)
+			spill_chunk_stay_came(&model->stays, chunk->key,
+			                      spill_idle_window_pays_at(&model->idle, here(), copies_ns,
+			                                                spill_max(chunk->excess_ns, 1)),
+			                      now);
+		if (chunk->verdict != SPILL_EXCHANGE_GOES)
+			continue;
+		uint64_t ns =
+		    spill_chunk_stay_left(&model->stays, chunk->key, model->idle.first.access, now, &pays);
+		paid += pays ? chunk->bytes : 0;
+		vain += ns ? chunk->bytes : 0;
+		longest_ns = spill_max(longest_ns, ns);
+	}
+	spill_idle_window_swapped(&model->idle, paid, vain, longest_ns, now);
+}
+
 void spill_access_model_swapped(const struct spill_exchange_choice *choice)
 {
 	uint64_t now = spill_clock_ns();
@@ -404,7 +456,9 @@ void spill_access_model_swapped(const struct spill_exchange_choice *choice)
 		spill_swap_window_swapped(&model->swaps, now);
 		spill_exchange_pause_swapped(&model->pause, &model->history);
 	}
-	for (unsigned i = 0; model && i < choice->count; i++)
+	if (model && choice->idle_only)
+		note_idle_swap(choice, now);
+	for (unsigned i = 0; model && !choice->idle_only && i < choice->count; i++)
 		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
 			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
 	pthread_mutex_unlock(&lock);
@@ -464,6 +518,7 @@ void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64
 	pthread_mutex_lock(&lock);
 	if (!choice->swaps) {
 		model->swaps.moves_ns += ns;
+		model->idle.moves_ns += ns;
 		spill_exchange_pause_moved(&model->pause, ns);
 	}
 	if (bytes >= MEASURED_BYTES)

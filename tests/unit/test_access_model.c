@@ -1064,6 +1064,111 @@ TEST(only_auto_pauses_and_nothing_for_graphs)
 	assert_int_equal(turns_with_exchanges(40), 40);
 }
 
+/* -- two models in turns, each of 80 chunks: what one uses lies idle while the other one goes on ------------------------- */
+
+#define MODEL 80 /* more than the accesses after which a row ends */
+
+static struct spill_exchange_chunk both[2 * MODEL];
+static bool at_home[2 * MODEL]; /* on the device */
+
+static struct spill_exchange_choice choice_of_models(unsigned *ranks)
+{
+	struct spill_exchange_choice choice = {
+	    .chunks = both, .count = 2 * MODEL, .ranks = ranks, .slice = 2 * MIB, .swaps_only = true};
+	for (unsigned i = 0; i < 2 * MODEL; i++)
+		both[i] =
+		    (struct spill_exchange_chunk){.key = i + 10, .bytes = 2 * MIB, .on_host = !at_home[i]};
+	find_by_key(&choice, 1);
+	return choice;
+}
+
+/* Looks for swaps; how many chunks came. */
+static unsigned look(struct spill_access_advice advice)
+{
+	unsigned ranks[2 * MODEL], came = 0;
+	uint64_t cost_ns;
+	struct spill_exchange_choice choice = choice_of_models(ranks);
+	if (!spill_access_model_choose(&choice, advice.site, &cost_ns))
+		return 0;
+	assert_true(choice.swaps);
+	for (unsigned i = 0; i < 2 * MODEL; i++) {
+		came += both[i].verdict == SPILL_EXCHANGE_COMES;
+		if (both[i].verdict != SPILL_EXCHANGE_STAYS)
+			at_home[i] = !at_home[i];
+	}
+	spill_access_model_swapped(&choice);
+	return came;
+}
+
+/* A step of a model, a millisecond each chunk. In place a chunk costs 20 us a MiB. How many chunks came. */
+static unsigned model_step(unsigned which)
+{
+	unsigned came = 0;
+	for (unsigned i = which * MODEL; i < (which + 1) * MODEL; i++) {
+		uint32_t on_host = at_home[i] ? 0 : 2;
+		struct spill_access_advice advice = learn(1 + which, i + 10, on_host);
+		if (on_host)
+			measured(&advice, 2 * MIB, 10 * US + 2 * 20 * US);
+		if (advice.looks)
+			came += look(advice);
+		fake_clock.ns += MS;
+	}
+	return came;
+}
+
+static unsigned model_steps(unsigned which, unsigned count)
+{
+	unsigned came = 0;
+	while (count--)
+		came += model_step(which);
+	return came;
+}
+
+static void begin_models(void)
+{
+	for (unsigned i = 0; i < 2 * MODEL; i++)
+		at_home[i] = i < MODEL;
+	know(1, 10 * US);
+	know(2, 10 * US);
+	assert_int_equal(model_steps(0, 10), 0);
+}
+
+/* After three steps, one after the other: a look takes two chunks at most. */
+TEST(a_model_takes_the_place_of_an_idle_one)
+{
+	begin_models();
+	assert_int_equal(model_steps(1, 2), 0);
+	assert_int_equal(model_steps(1, 4), MODEL);
+	assert_int_equal(model_steps(1, 20), 0);
+	assert_int_equal(model_steps(0, 2), 0);
+	assert_int_equal(model_steps(0, 4), MODEL);
+	assert_int_equal(model_steps(0, 20), 0);
+}
+
+/* A stay of some steps does not pay what the ways cost. Then it is tried again after 32 times as long, twice that, and so on. */
+TEST(models_that_alternate_too_fast_stay)
+{
+	unsigned phases = 0, came = 0, tries = 0;
+	begin_models();
+	for (; phases < 500; phases++) {
+		unsigned more = model_steps((phases + 1) % 2, 5);
+		came += more;
+		tries += more != 0;
+	}
+	assert_in_range(tries, 2, 20);
+	assert_in_range(came, MODEL, 12 * MODEL);
+}
+
+TEST(while_exchanges_pay_nothing_takes_an_idle_place)
+{
+	const struct spill_exchange_choice exchange = {.pays = true};
+	begin_models();
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(model_step(1), 0);
+		spill_access_model_moved(&exchange, 2 * MIB, MS);
+	}
+}
+
 TEST(a_forked_child_knows_nothing)
 {
 	know(1, 100 * US);

@@ -122,3 +122,47 @@ TEST(a_chunk_that_swapped_may_not_again_for_a_while)
 	assert_false(spill_chunk_stay_may_swap(&stays, 9, now + 1000 * MS - 1));
 	assert_true(spill_chunk_stay_may_swap(&stays, 9, now + 1000 * MS));
 }
+
+TEST(a_gap_is_known_from_the_second_access_on)
+{
+	assert_true(spill_chunk_stay_gap(&stays, 7, 10) == UINT64_MAX);
+	add(7, 10, 30);
+	assert_int_equal(spill_chunk_stay_gap(&stays, 7, 10), 0);
+	assert_int_equal(spill_chunk_stay_gap(&stays, 7, 25), 15);
+	assert_true(spill_chunk_stay_gap(&stays, 8, 25) == UINT64_MAX);
+}
+
+/* Nobody waits for a chunk that was there from the begin. */
+TEST(a_chunk_that_came_for_an_idle_one_has_to_pay)
+{
+	bool paid = true;
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 1000, 5 * MS, &paid), 0);
+	assert_false(paid);
+	spill_chunk_stay_came(&stays, 7, 500, 5 * MS);
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 499, 8 * MS, &paid), 3 * MS);
+	assert_false(paid);
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 499, 8 * MS, &paid), 0); /* once */
+	spill_chunk_stay_came(&stays, 7, 500, 5 * MS);
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 500, 8 * MS, &paid), 0);
+	assert_true(paid);
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 500, 8 * MS, &paid), 0);
+	assert_false(paid);
+	spill_chunk_stay_came(&stays, 7, 500, 5 * MS);
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 499, 5 * MS, &paid),
+	                 1); /* at once, and yet in vain */
+	add(7, 10, 30);
+	spill_chunk_stay_came(&stays, 7, 500, 5 * MS);
+	assert_int_equal(add(7, 11, 4), 34); /* its row goes on */
+}
+
+/* Another chunk at its place knows nothing of that. */
+TEST(what_pays_is_forgotten_with_the_chunk)
+{
+	bool paid;
+	spill_chunk_stay_came(&stays, 7, 500, 5 * MS);
+	for (uint32_t key = 8; key < 20 * SPILL_CHUNK_STAYS; key++)
+		add(key, key, key);
+	assert_int_equal(spill_chunk_stay_left(&stays, 7, 499, 8 * MS, &paid), 0);
+	for (uint32_t key = 8; key < 20 * SPILL_CHUNK_STAYS; key++)
+		assert_int_equal(spill_chunk_stay_left(&stays, key, 1, 8 * MS, &paid), 0);
+}

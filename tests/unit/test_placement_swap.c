@@ -318,6 +318,7 @@ TEST(half_a_period_tells_nothing)
 			             : i < PERIODS * count / 2 ? 1 /* instead of the last one */
 			                                       : count);
 		swaps(count == 8 ? "+......-" : ".......");
+		assert_int_equal(window.whole, count == 8);
 	}
 }
 
@@ -335,9 +336,11 @@ TEST(a_look_does_not_take_long)
 	period = (1u << 20) / MOST / PERIODS;
 	find_by_key(&window, 10);
 	assert_true(choose());
+	assert_true(window.whole);
 	for (unsigned i = 0; i < 2; i++)
 		spill_access_history_launch(&order, rest, 1, 2);
 	assert_false(choose());
+	assert_false(window.whole);
 }
 
 /* What is free is used first. A copy has to pay there, too. */
@@ -393,6 +396,26 @@ TEST(what_finds_no_room_does_not_come)
 }
 
 /* What an exchange chose before is forgotten. */
+/* The cheaper one is used in the window. */
+TEST(with_idle_only_nothing_else_leaves)
+{
+	add(64, true, 90);
+	add(64, false, 1);
+	add(64, false, 70);
+	for (unsigned i = 0; i < PERIODS; i++) {
+		access_chunk(1);
+		access_chunk(2);
+	}
+	period = 2;
+	swaps("+.-"); /* what is not used costs least anyway */
+	window.idle_only = true;
+	swaps("+.-");
+	chunks[2].needed = true;
+	swaps("...");
+	window.idle_only = false;
+	swaps("+-.");
+}
+
 TEST(older_verdicts_do_not_count)
 {
 	add(64, true, 10);

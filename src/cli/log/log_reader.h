@@ -34,7 +34,7 @@ struct log_output {
 	bool many; /* print each log's name where it changes */
 	bool counting;
 	struct log_filter filter;
-	bool matched; /* the filter showed a record. */
+	bool matched;          /* the filter showed a record. */
 	int pid;               /* pid from the command line; 0: none */
 	unsigned long records; /* records printed */
 	const char *last;      /* log of the last printed record */
