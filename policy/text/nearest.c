@@ -70,6 +70,6 @@ const char *spill_nearest_word(const struct spill_nearest *nearest)
 
 	if (nearest->length > longer)
 		longer = nearest->length;
-	/* If more than a third of the longer word differs, it is another word. One edit is always near. */
-	return longer && nearest->distance <= spill_max(longer / 3, 1) ? nearest->best : NULL;
+	/* If more than two fifths of the longer word differ, it is another word. */
+	return longer && nearest->distance <= 2 * longer / 5 ? nearest->best : NULL;
 }

@@ -144,15 +144,16 @@ TEST(edits_are_counted)
 	}
 }
 
-/* The first of those that are as near, and none of which more than half differs. */
+/* The first of those that are as near, and of which no more than two fifths differ. */
 TEST(the_nearest_word)
 {
 	static const struct {
 		const char *word, *offers[3], *nearest;
 	} cases[] = {{"jsom", {"html", "json", "Jsom"}, "Jsom"},
 	             {"abx", {"abc", "abd", "zzz"}, "abc"},
-	             {"abcd", {"abxy", NULL}, "abxy"},
-	             {"abcd", {"axyz", NULL}, NULL},
+	             {"abcd", {"abcx", NULL}, "abcx"},
+	             {"abcd", {"abxy", NULL}, NULL},
+	             {"demote", {"move", NULL}, NULL},
 	             {"abcde", {"abc", NULL}, "abc"}, /* the longer one counts */
 	             {"abc", {"abcde", NULL}, "abcde"},
 	             {"", {"a", NULL}, NULL},
