@@ -133,6 +133,11 @@ TEST(one_source_alone)
 	assert_fine();
 	assert_string_equal(source("device.limit"), "default");
 	assert_true(config.rules.count > 0);
+	write_file("with.conf", "[spill]\nprofile = moe-experts\n[device]\nreserve = 1MiB\n");
+	spill_config_load_only(&config, "prog", NULL, "with.conf", NULL);
+	assert_fine();
+	assert_string_equal(value("device.reserve"), "1MiB");
+	assert_true(config.rules.count > 0);
 	spill_config_load_only(&config, "prog", NULL, NULL, "moe-expert");
 	assert_problem("moe-experts");
 	spill_config_load_only(&config, "prog", NULL, "none.conf", NULL);

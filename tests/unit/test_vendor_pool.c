@@ -214,6 +214,37 @@ TEST(a_retract_leaves_what_others_use)
 	assert_int_equal(spill_account_device_held(0), 0);
 }
 
+/* The program has ended the pool meanwhile. */
+TEST(the_last_retract_ends_a_pool)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	uint64_t first, second;
+	assert_true(admit(pool, MIB, 100 * MIB, &first));
+	assert_true(admit(pool, 10 * MIB, 100 * MIB, &second));
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
+	spill_vendor_pool_freed(pool, MIB);
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	spill_vendor_pool_retract(pool, 10 * MIB, second);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
+/* The program gives back what its pool holds. A pool that holds nothing, and none, are nothing to ask about. */
+TEST(a_trim_of_the_program_counts)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	give(pool, 20 * MIB);
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	theirs.reserved = 0;
+	spill_vendor_pool_trimmed(&fake_vendor_backend, NULL);
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	spill_vendor_pool_trimmed(&fake_vendor_backend, &theirs);
+	assert_int_equal(spill_account_device_held(0), 0);
+	theirs.reserved = 64 * MIB;
+	spill_vendor_pool_trimmed(&fake_vendor_backend, &theirs);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
 static _Atomic unsigned not_admitted;
 
 static void *admits_and_frees(void *pool)
