@@ -1159,6 +1159,23 @@ TEST(models_that_alternate_too_fast_stay)
 	assert_in_range(came, MODEL, 12 * MODEL);
 }
 
+/* What costs little in place is used in each step. Other swaps look at a quarter of a second. */
+TEST(memory_in_use_gives_no_idle_place)
+{
+	begin_models();
+	know(3, 10 * US);
+	struct spill_access_advice advice = learn(3, 400, 2);
+	measured(&advice, 2 * MIB, 10 * US + 100);
+	for (unsigned i = 0; i < 6 * MODEL; i++) {
+		learn(3, i % MODEL + 10, 0);
+		advice = learn(2, i % MODEL + MODEL + 10, 2);
+		measured(&advice, 2 * MIB, 10 * US + 2 * 20 * US);
+		assert_true(!advice.looks || look(advice) == 0);
+		fake_clock.ns += MS / 4;
+	}
+	assert_int_equal(model_steps(1, 30), MODEL);
+}
+
 TEST(while_exchanges_pay_nothing_takes_an_idle_place)
 {
 	const struct spill_exchange_choice exchange = {.pays = true};
