@@ -64,7 +64,7 @@ class Policy(ScriptCase):
         for name, text, line, column, words in (
             ("unknown key", "[device]\nlimit = 5MiB\nlimmit = 1GiB\n", 3, 1, ["limmit", "limit"]),
             ("bad size", "[host]\n\nlimit = 3Gib\n", 3, 10, ["3Gib"]),
-            ("unknown step", "[oom]\nchain = promote, split\n", 2, 9, ["promote", "the nearest is 'demote'"]),
+            ("unknown step", "[oom]\nchain = promote, split\n", 2, 9, ["promote", "it must be one of trim, demote, "]),
             ("unknown section", "[devices]\nlimit = 1GiB\n", 1, 2, ["devices", "device"]),
             ("duplicate", "[host]\nlimit = 1GiB\nlimit = 2GiB\n", 3, 1, ["limit"]),
         ):
@@ -77,7 +77,7 @@ class Policy(ScriptCase):
 
     def test_by_the_environment(self):
         for variable, value, words in (("SPILL_DEVICE_LIMIT", "12 apples", ["12 apples"]),
-                                       ("SPILL_OOM_CHAIN", "promote", ["promote", "the nearest is 'demote'"]),
+                                       ("SPILL_OOM_CHAIN", "promote", ["promote", "it must be one of trim, demote, "]),
                                        ("SPILL_MODE", "spil", ["spil", "spill"])):
             with self.subTest(variable):
                 self.log.unlink(missing_ok=True)
