@@ -4,6 +4,8 @@
 #define LATE_SHARE 8
 /* Chunks of all accesses together: some 10 ms. */
 #define MOST_STEPS (1u << 19)
+/* A unit of the history (access_history.h). */
+#define UNIT_MIB 2
 
 /* The one that comes has to cost so much more, because costs are measured to some per cent, or only guessed. */
 static uint64_t with_margin(uint64_t ns)
@@ -30,7 +32,7 @@ static uint64_t named_mib(const struct spill_access_history *history, uint64_t n
 
 	while (++number < history->count && spill_access_at(history, number)->place)
 		units += spill_access_at(history, number)->units;
-	return 2 * spill_max(units, 1);
+	return UNIT_MIB * spill_max(units, 1);
 }
 
 /*

@@ -182,11 +182,11 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 {
 	unsigned count = spill_launch_access_host_keys(access);
 	uint64_t sum = 0, least = spill_benefit_copy_cost(&model->benefit), row_gap = gap();
+	struct spill_idle_point at = here();
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t key = access->host_keys[i];
 		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
-		spill_idle_window_use(&model->idle, here(),
-		                      spill_chunk_stay_gap(&model->stays, key, model->chunk_accesses));
+		spill_idle_window_use(&model->idle, at, spill_chunk_stay_gap(&model->stays, key, at.use));
 		uint64_t row = spill_chunk_stay_add(&model->stays, key, model->chunk_accesses, row_gap, cost);
 		/* An access that is costly by itself counts even while its chunk pauses. */
 		*worth |= (row > least && spill_chunk_stay_may_try(&model->stays, key, now)) ||
@@ -249,8 +249,8 @@ static bool is_auto(void)
 static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
 {
 	return is_auto() && !access->graph &&
-	       (spill_idle_window_is_due(&model->idle, here(), now) |
-	        spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns));
+	       (spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns) ||
+	        spill_idle_window_is_due(&model->idle, here(), now));
 }
 
 /*
@@ -396,12 +396,10 @@ static bool choose_idle(struct spill_exchange_choice *choice, uint64_t now)
 	const struct spill_access_history *history = &model->history;
 	if (!spill_idle_window_is_due(&model->idle, here(), now))
 		return false;
-	for (unsigned i = 0; i < choice->count; i++)
-		choice->chunks[i].swapped = false;
 	choice->idle_only = true;
 	choice->swaps = spill_placement_swap(choice, history, model->idle.first.access, &model->benefit);
 	spill_idle_window_looked(&model->idle, here(), choice->whole, choice->swaps, now);
-	choice->idle_only = choice->swaps;
+	choice->idle_only = choice->swaps; /* else another swap is chosen, by which any chunk may leave */
 	return choice->swaps;
 }
 

@@ -43,6 +43,15 @@ static void runs_part(uint64_t ns)
 		spill_exchange_pause_moved(&pause, MOVES_NS / 10);
 }
 
+/* So many parts, of which too much was not predicted. */
+static void runs_unforeseen(unsigned parts, uint64_t ns)
+{
+	while (parts--) {
+		history.unforeseen += PERIOD / 10 / 8 + 1;
+		runs_part(ns);
+	}
+}
+
 /* Periods, as long as nothing else happens than what happens at their begin. */
 static void runs(unsigned periods, uint64_t ns)
 {
@@ -113,8 +122,7 @@ TEST(a_program_that_becomes_faster_is_waited_for)
 TEST(what_was_not_predicted_tells_nothing)
 {
 	for (unsigned i = 0; i < 400; i++) {
-		history.unforeseen += PERIOD / 10 / 8 + 1;
-		runs_part(STEP_NS);
+		runs_unforeseen(1, STEP_NS);
 		assert_false(pause.asks);
 	}
 	assert_true(asks_within(10));
@@ -194,10 +202,7 @@ TEST(the_faster_window_with_exchanges_counts)
 TEST(a_trial_that_was_not_predicted_shows_nothing)
 {
 	try_it();
-	for (unsigned i = 0; i < 80; i++) {
-		history.unforeseen += PERIOD / 10 / 8 + 1;
-		runs_part(150 * MS);
-	}
+	runs_unforeseen(80, 150 * MS);
 	assert_int_equal(change, SPILL_PAUSE_IN_VAIN);
 	assert_false(spill_exchange_pauses(&pause));
 }
@@ -285,10 +290,7 @@ TEST(exchanges_that_are_no_better_pause_on)
 TEST(a_pause_ends_when_the_program_does_something_else)
 {
 	pause_it();
-	for (unsigned i = 0; i < 30; i++) {
-		history.unforeseen += PERIOD / 10 / 8 + 1;
-		runs_part(150 * MS);
-	}
+	runs_unforeseen(30, 150 * MS);
 	assert_int_equal(change, SPILL_PAUSE_ENDS);
 	assert_int_equal(pause.is_ns, 0);
 	assert_false(spill_exchange_pauses(&pause));

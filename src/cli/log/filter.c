@@ -1,21 +1,22 @@
 #include "filter.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "amount.h"
 #include "files.h"
 #include "glob.h"
 #include "nearest.h"
+#include "text.h"
 
-static const char *list_kinds(char *text, size_t size)
+static const char *list_kinds(char *buffer, size_t size)
 {
-	size_t length = 0;
+	struct spill_text text = spill_text_begin(buffer, size);
 
-	*text = '\0';
-	for (unsigned kind = 0; kind < SPILL_KINDS_COUNT && length < size; kind++)
-		length += (size_t)snprintf(text + length, size - length, " %s", spill_kind_name(kind));
-	return text;
+	for (unsigned kind = 0; kind < SPILL_KINDS_COUNT; kind++) {
+		spill_text_add(&text, " ");
+		spill_text_add(&text, spill_kind_name(kind));
+	}
+	return buffer;
 }
 
 static void take_kind(struct log_filter *filter, struct cli_call *call)
