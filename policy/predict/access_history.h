@@ -38,15 +38,18 @@ struct spill_access_range {
 	uint32_t first, units; /* the number of its first unit, and how many */
 };
 
-/* One access of one buffer. */
+/*
+ * One access of one buffer. It has no bit-fields: gcc 12 clears such a struct by two stores that overlap and then loads it, which waits for
+ * both. That took 1.6 % of the time of a program that is bound by its launches (docs/measurements.md, What learning costs).
+ */
 struct spill_access {
 	uint32_t first; /* the number of its first unit */
 	uint16_t units;
-	uint16_t site;       /* of the code that accesses it (migration_benefit.h) */
-	uint16_t place : 15; /* in its launch; 0: the first */
-	uint16_t drifts : 1; /* it has moved as far in the step before, too */
-	int16_t moved;       /* since the step before; 0: it stayed, or was far away */
-	uint16_t period;     /* accesses since then */
+	uint16_t site;   /* of the code that accesses it (migration_benefit.h) */
+	uint16_t place;  /* in its launch; 0: the first */
+	int16_t moved;   /* since the step before; 0: it stayed, or was far away */
+	uint16_t period; /* accesses since then */
+	bool drifts;     /* it has moved as far in the step before, too */
 };
 
 /* Places in a launch. Later ones count as the last. */
