@@ -299,10 +299,11 @@ bool spill_prefetch(const struct spill_launch_access *access, const struct spill
 static void restore_placement(const struct spill_launch_access *access,
                               const struct spill_access_advice *advice)
 {
+	/* The search is last: it takes microseconds, and launches come here until a sweep is over. */
+	if (is_too_soon() || GIVE_UP_SHARE * atomic_load(&in_place_bytes) < sweeps * spill_chunked_on_host())
+		return;
 	const struct spill_chunked *chunked = spill_chunk_list_allocation(access);
-	if (!chunked || is_too_soon() ||
-	    GIVE_UP_SHARE * atomic_load(&in_place_bytes) < sweeps * spill_chunked_on_host() ||
-	    !spill_movable_may_move(chunked->base.backend, chunked->base.device) ||
+	if (!chunked || !spill_movable_may_move(chunked->base.backend, chunked->base.device) ||
 	    !is_idle_in_time(chunked->base.backend, chunked->base.device, advice->busy_ns))
 		return;
 	bool done = spill_restore(chunked->base.backend, chunked->base.device);
