@@ -88,6 +88,18 @@ static uint64_t in_proportion(uint64_t value, uint64_t more, uint64_t of)
 	return spill_plus(value, share);
 }
 
+void spill_in_place_cost_rested(struct spill_in_place_cost *cost, const struct spill_in_place_cost *since,
+                                uint64_t watched_ns, uint64_t rested_ns)
+{
+	uint64_t *sums[] = {&cost->named_kib, &cost->bytes, &cost->ns, &cost->most_ns};
+	const uint64_t before[] = {since->named_kib, since->bytes, since->ns, since->most_ns};
+
+	for (unsigned i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		uint64_t more = spill_minus(*sums[i], before[i]);
+		*sums[i] = spill_plus(*sums[i], in_proportion(more, rested_ns, watched_ns) - more);
+	}
+}
+
 struct spill_in_place_sums spill_in_place_cost_sums(const struct spill_in_place_cost *cost, uint64_t run_ns,
                                                     bool all)
 {

@@ -167,6 +167,20 @@ void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t sit
 	}
 }
 
+void spill_benefit_add_bound(struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns)
+{
+	uint64_t *bound = &benefit->sites[site].bound_ns;
+	ns = spill_max(spill_min(ns, LONGEST_NS), 1);
+	*bound = *bound ? *bound - *bound / SHARE + ns / SHARE : ns;
+}
+
+uint64_t spill_benefit_most_lost(const struct spill_migration_benefit *benefit, uint16_t site)
+{
+	const struct spill_benefit_site *one = &benefit->sites[site];
+	return one->in_place.measured || !one->bound_ns ? UINT64_MAX
+	                                                : spill_minus(one->bound_ns, one->resident_ns);
+}
+
 bool spill_benefit_is_unexplained(const struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns)
 {
 	uint64_t least_ns = benefit->sites[site].least_ns;

@@ -38,6 +38,7 @@ struct spill_benefit_site {
 	uint64_t least_ns;     /* least time of such a launch */
 	uint64_t in_place_ns;  /* mean time of a launch with some memory on the host */
 	uint64_t in_place_kib; /* mean size of that memory */
+	uint64_t bound_ns;     /* spill_benefit_add_bound: a mean; 0: none */
 	uint32_t closer;       /* so many launches are timed, because one took unexplained time */
 	/* in_place_cost.h: launches in place without a known time, and those of them that count by now. */
 	struct spill_benefit_waiting waiting, counted;
@@ -73,6 +74,15 @@ bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_
  */
 void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host,
                            uint64_t ns);
+
+/*
+ * A launch with memory on the host took `ns` at most. For spill_benefit_most_lost only: nothing moves by times that are not known.
+ * pre: as above
+ */
+void spill_benefit_add_bound(struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns);
+
+/* ns that such a launch lost at most, by bounds. UINT64_MAX: nobody knows, or its time in place was measured. pre: as above */
+uint64_t spill_benefit_most_lost(const struct spill_migration_benefit *benefit, uint16_t site);
 
 /*
  * A launch took far longer than others of its site, though all memory that it is known to access was

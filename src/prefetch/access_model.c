@@ -65,6 +65,8 @@ struct model {
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
 	uint64_t tell_ns;           /* when its sums are told next */
+	uint64_t lost_ns;           /* by accesses in place, as far as their costs are known */
+	bool disturbed;             /* spill_access_model_activity */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ACCESS_MODEL */
@@ -138,23 +140,44 @@ static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
 		                            ns);
 }
 
-/* Adds a measurement. Dropped if the lock is contended. */
-static void add_measurement(const struct spill_stopwatch_access *access, uint64_t ns, uint64_t behind_ns)
+/*
+ * In a program that is bound by its launches there are no other times of short ones, which read little of the memory that
+ * they name. Such a time tells what is lost at most. It is not compared with others. pre: locked
+ */
+static void learn_bound(const struct spill_stopwatch_access *access, uint64_t ns)
 {
-	atomic_fetch_add(&measurements, 1);
-	spill_graph_modes_measured(access, ns);
-	if (access->by_nodes) /* its launches are measured, too */
-		return;
-	spill_access_recording_time(access->number, access->on_host, ns);
-	spill_trial_measured(access, ns);
+	if (access->on_host)
+		spill_benefit_add_bound(&model->benefit, access->site, ns);
+}
+
+/* pre: locked */
+static void learn_measurement(const struct spill_stopwatch_access *access,
+                              const struct spill_stopwatch_time *time)
+{
+	model->behind_ns = time->behind_ns;
+	if (time->behind_ns)
+		bound_busy_time(model->work_ns - access->work_ns);
+	learn_time(access, time->ns);
+}
+
+/* Adds a measurement. Dropped if the lock is contended. */
+static void add_measurement(const struct spill_stopwatch_access *access,
+                            const struct spill_stopwatch_time *time)
+{
+	if (!time->at_most) {
+		atomic_fetch_add(&measurements, 1);
+		spill_graph_modes_measured(access, time->ns);
+		if (access->by_nodes) /* its launches are measured, too */
+			return;
+		spill_access_recording_time(access->number, access->on_host, time->ns);
+		spill_trial_measured(access, time->ns);
+	}
 	if (brings_always() || pthread_mutex_trylock(&lock))
 		return;
-	if (model) {
-		model->behind_ns = behind_ns;
-		if (behind_ns)
-			bound_busy_time(model->work_ns - access->work_ns);
-		learn_time(access, ns);
-	}
+	if (model && time->at_most)
+		learn_bound(access, time->ns);
+	else if (model)
+		learn_measurement(access, time);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -296,6 +319,8 @@ static __attribute__((noinline)) void fill_advice(struct spill_access_advice *ad
 		advice->excess_ns = excess_ns;
 	else
 		add_in_place(advice->site, access->host_bytes, ns, known);
+	model->lost_ns += spill_min(excess_ns * (access->host_bytes >> 20),
+	                            spill_benefit_most_lost(&model->benefit, advice->site));
 	advice->waited = model->benefit.sites[advice->site].waiting;
 	if (!model->in_place_since_ns)
 		model->in_place_since_ns = now;
@@ -307,6 +332,7 @@ static void learn_access(struct spill_access_advice *advice, const struct spill_
                          bool always)
 {
 	advice->learned = true;
+	model->disturbed |= access->graph;
 	advice->site = spill_benefit_site(&model->benefit, access->site);
 	spill_access_history_launch(&model->history, access->ranges, access->range_count, advice->site);
 	model->chunk_accesses += access->count;
@@ -451,6 +477,7 @@ void spill_access_model_swapped(const struct spill_exchange_choice *choice)
 	uint64_t now = spill_clock_ns();
 	pthread_mutex_lock(&lock);
 	if (model) {
+		model->disturbed = true;
 		spill_swap_window_swapped(&model->swaps, now);
 		spill_exchange_pause_swapped(&model->pause, &model->history);
 	}
@@ -514,6 +541,7 @@ void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64
 	uint64_t usual_ns = spill_max(excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
 	uint64_t most_ns = TIMES_USUAL * usual_ns * (bytes >> 20);
 	pthread_mutex_lock(&lock);
+	model->disturbed = true;
 	if (!choice->swaps) {
 		model->swaps.moves_ns += ns;
 		model->idle.moves_ns += ns;
@@ -521,6 +549,41 @@ void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64
 	}
 	if (bytes >= MEASURED_BYTES)
 		spill_benefit_add_copy(&model->benefit, bytes, spill_min(ns, most_ns));
+	pthread_mutex_unlock(&lock);
+}
+
+/* pre: locked */
+static void read_activity(struct spill_access_activity *activity)
+{
+	const struct spill_exchange_pause *pause = &model->pause;
+	activity->sums = (struct spill_learning_sums){model->history.count, model->lost_ns};
+	activity->in_place = model->in_place;
+	activity->disturbed = model->disturbed || pause->pauses || pause->tries || pause->asks;
+	model->disturbed = false;
+}
+
+bool spill_access_model_activity(struct spill_access_activity *activity)
+{
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	bool known = model;
+	if (known)
+		read_activity(activity);
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+void spill_access_model_rested(struct spill_access_activity *activity, uint64_t watched_ns,
+                               uint64_t rested_ns)
+{
+	pthread_mutex_lock(&lock);
+	spill_in_place_cost_rested(&model->in_place, &activity->in_place, watched_ns, rested_ns);
+	/* No window of accesses has a gap. */
+	model->swaps.begin_ns = 0;
+	model->idle.fresh = model->idle.step = 0;
+	model->pause.window = (struct spill_pause_window){0};
+	model->pause.pace = 0;
+	read_activity(activity);
 	pthread_mutex_unlock(&lock);
 }
 

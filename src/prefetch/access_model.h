@@ -10,6 +10,7 @@
 #include "exchange_choice.h"
 #include "exchange_pause.h"
 #include "in_place_cost.h"
+#include "learning_rest.h"
 
 /* The advice for one access. */
 struct spill_access_advice {
@@ -67,6 +68,23 @@ void spill_access_model_left_in_place(const struct spill_access_advice *advice, 
  * The next accesses do not tell them for a while (advice.tells).
  */
 bool spill_access_model_in_place(struct spill_in_place_sums *sums, bool all);
+
+/* What was learned so far. `disturbed`: since the last call memory has moved, or a trial or a graph has run. */
+struct spill_access_activity {
+	struct spill_learning_sums sums;
+	struct spill_in_place_cost in_place;
+	bool disturbed;
+};
+
+/* False: there was no access, or the lock is contended. */
+bool spill_access_model_activity(struct spill_access_activity *activity);
+
+/*
+ * For `rested_ns` no access was learned. They count like those in `watched_ns` before that, not 0, since `*activity` was read.
+ * Reads it anew. pre: it was read before
+ */
+void spill_access_model_rested(struct spill_access_activity *activity, uint64_t watched_ns,
+                               uint64_t rested_ns);
 
 /*
  * A graph is launched node by node. Whether that is faster is measured for each graph (graph_modes.h), so exchanges

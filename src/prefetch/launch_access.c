@@ -7,6 +7,7 @@
 #include "prefetch.h"
 #include "overlap.h"
 #include "exchange.h"
+#include "gate.h"
 #include "graph_access.h"
 #include "graph_modes.h"
 #include "chunk_map.h"
@@ -19,6 +20,7 @@
 #include "stopwatch.h"
 #include "access_model.h"
 #include "access_recording.h"
+#include "rest.h"
 #include "trial.h"
 
 _Atomic bool spill_launch_access_wanted;
@@ -208,22 +210,36 @@ void spill_after_launch(void *stopwatch)
 	errno = error;
 }
 
+/* With `on` each launch counts, with `overlap` each must be told, and a recording has all. */
+static bool may_rest(void)
+{
+	return spill_chunked_on_host() && spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO &&
+	       !spill_access_recording_on() && !spill_audit_wanted() && !spill_process_observes();
+}
+
 void spill_launch_access_moved(void)
 {
 	if (!atomic_load(&early_since_ns)) /* one call at a time */
 		atomic_store(&early_since_ns, spill_clock_ns());
+	spill_rest_moved();
 	bool follows = spill_process_policy()->movable_follow != SPILL_FOLLOW_OFF &&
-	               (spill_chunked_on_host() || is_early());
+	               (spill_chunked_on_host() ? !spill_rest_on() : is_early());
 	bool wanted =
 	    (follows || spill_access_recording_on() || spill_audit_wanted()) && !spill_process_observes();
 	if (wanted != atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed))
 		atomic_store(&spill_launch_access_wanted, wanted);
+	if (may_rest())
+		spill_gate_want_maintenance();
 }
 
 bool spill_launch_access_maintain(void)
 {
 	bool more = maintain_early();
 	more |= spill_host_chunks_trim();
+	if (may_rest()) {
+		spill_rest_maintain();
+		more = true;
+	}
 	if (!spill_exchange_kept())
 		return more;
 	if ((!spill_chunked_is_held() || !spill_chunked_on_host()) && spill_mover_trylock()) {
@@ -248,5 +264,6 @@ void spill_launch_access_reset(void)
 	spill_graph_modes_reset();
 	spill_access_model_reset();
 	spill_in_place_reset();
+	spill_rest_reset();
 	spill_access_recording_reset();
 }

@@ -54,7 +54,7 @@ static inline unsigned spill_launch_access_host_keys(const struct spill_launch_a
 /*
  * True while movable memory is on the host and movable.follow is not off, at first also before (launch_access.c),
  * or once there was movable memory if accesses are recorded (movable.record). False if libspill only
- * observes. Only then are accesses reported.
+ * observes, and in a rest (rest.h). Only then are accesses reported.
  */
 extern _Atomic bool spill_launch_access_wanted;
 
@@ -87,8 +87,8 @@ void spill_launch_access_use(const struct spill_launch_calls *other);
 void spill_launch_access_moved(void);
 
 /*
- * Maintenance (engine.h): releases the memory kept for exchanges, if there was none for a while, and ends
- * the early reports. False: there is nothing to do later.
+ * Maintenance (engine.h): releases the memory kept for exchanges, if there was none for a while, ends
+ * the early reports, and begins and ends rests. False: there is nothing to do later.
  */
 bool spill_launch_access_maintain(void);
 

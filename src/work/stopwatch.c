@@ -10,8 +10,8 @@
 /* No launch takes this long: its thread has ended, or has jumped out of the call. */
 #define ABANDONED_NS 10000000000ull
 /*
- * On an idle stream the measured time includes the submission. A time is dropped if the submission
- * is more than a quarter of it.
+ * On an idle stream the measured time includes the submission. It is only the most that the work can have taken, if
+ * the submission is more than a quarter of it.
  */
 #define HOST_SHARE 4
 
@@ -214,13 +214,17 @@ void spill_stopwatch_stop(void *stopwatch)
 	}
 }
 
-/* False: the time is not reliable. On an idle stream it begins before the submission. */
-static bool read_time(const struct stopwatch *watch, uint64_t *ns)
+/* False: the vendor does not tell. */
+static bool read_time(const struct stopwatch *watch, uint64_t looked_ns, struct spill_stopwatch_time *time)
 {
-	if (watch->backend->timers->between(watch->device, watch->context, watch->begin, watch->end, ns))
+	uint64_t started_ns = watch->started_ns;
+	if (watch->backend->timers->between(watch->device, watch->context, watch->begin, watch->end,
+	                                    &time->ns))
 		return false;
 	/* Moves between the launches of a graph's nodes are part of its time, and the host waits for them. */
-	return watch->behind || watch->access.by_nodes || *ns / HOST_SHARE >= watch->submit_ns;
+	time->at_most = !watch->behind && !watch->access.by_nodes && time->ns / HOST_SHARE < watch->submit_ns;
+	time->behind_ns = looked_ns > started_ns ? looked_ns - started_ns : 0;
+	return true;
 }
 
 /*
@@ -228,14 +232,14 @@ static bool read_time(const struct stopwatch *watch, uint64_t *ns)
  * no longer does afterwards
  */
 static bool report_if_done(unsigned index,
-                           void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
-                                        uint64_t behind_ns),
+                           void (*done)(const struct spill_stopwatch_access *access,
+                                        const struct spill_stopwatch_time *time),
                            uint64_t looked_ns)
 {
 	struct stopwatch *watch = &watches[index];
 	const struct spill_backend *backend = watch->backend;
 	struct spill_stopwatch_access access = watch->access;
-	uint64_t ns;
+	struct spill_stopwatch_time time;
 	bool passed = false;
 	bool lost = context_ended(watch) ||
 	            backend->timers->passed(watch->device, watch->context, watch->end, &passed);
@@ -249,12 +253,10 @@ static bool report_if_done(unsigned index,
 		leave_as(index, FREE);
 		return true;
 	}
-	bool right = read_time(watch, &ns);
-	uint64_t started_ns = watch->started_ns,
-	         behind_ns = looked_ns > started_ns ? looked_ns - started_ns : 0;
+	bool known = read_time(watch, looked_ns, &time);
 	leave_as(index, FREE);
-	if (right)
-		done(&access, ns, behind_ns);
+	if (known)
+		done(&access, &time);
 	return true;
 }
 
@@ -264,8 +266,8 @@ unsigned spill_stopwatch_pending(void)
 }
 
 /* A query breaks a capture of certain modes (docs/measurements.md). */
-void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
-                                          uint64_t behind_ns))
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access,
+                                          const struct spill_stopwatch_time *time))
 {
 	unsigned first = atomic_load_explicit(&next_turn, memory_order_relaxed);
 	if (!atomic_load_explicit(&pending, memory_order_relaxed))

@@ -47,14 +47,23 @@ void *spill_stopwatch_start(const struct spill_backend *backend, int device, voi
 /* Called after the launch, by the same thread. */
 void spill_stopwatch_stop(void *stopwatch);
 
+struct spill_stopwatch_time {
+	uint64_t ns; /* how long the work took */
+	/* It took that at most: on an idle stream the time includes the submission, which took a good part of it. */
+	bool at_most;
+	/*
+	 * How long after its submission the work was last seen unfinished, so the program runs at least
+	 * that far ahead of the device.
+	 */
+	uint64_t behind_ns;
+};
+
 /*
- * Calls `done` for each stopwatch whose work is done, with no lock held. `ns`: how long the work
- * took. `behind_ns`: how long after its submission the work was last seen unfinished, so the
- * program runs at least that far ahead of the device. Each call asks the vendor about at most one
- * stopwatch that is not done, in turns.
+ * Calls `done` for each stopwatch whose work is done, with no lock held. Each call asks the vendor about
+ * at most one stopwatch that is not done, in turns.
  */
-void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
-                                          uint64_t behind_ns));
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access,
+                                          const struct spill_stopwatch_time *time));
 
 /* Number of stopwatches that wait for work that was not done at the last look. Approximate. */
 unsigned spill_stopwatch_pending(void);

@@ -13,6 +13,7 @@
 #include "chunked.h"
 #include "contexts.h"
 #include "exchange.h"
+#include "gate.h"
 #include "fake_clock.h"
 #include "launch_access.h"
 #include "movable.h"
@@ -20,6 +21,7 @@
 #include "promote.h"
 #include "quiesce.h"
 #include "registry.h"
+#include "rest.h"
 
 #define US 1000ull
 #define MIB ((uint64_t)1 << 20)
@@ -47,7 +49,8 @@ static struct {
 	unsigned submitted;
 	uint64_t free; /* bytes */
 	uint64_t came;
-	unsigned timed;               /* launches */
+	unsigned timed, unreported; /* launches */
+	uint64_t maintained_ns;
 	uint64_t lost_ns, used_bytes; /* by uses on the host */
 	uint64_t timers[TIMERS];      /* when they pass */
 	unsigned timer_count;
@@ -333,15 +336,28 @@ static void submit(const struct recording *in, const struct recorded_launch *lau
 	*end = device.done_ns;
 }
 
+/* As the gate's maintenance (launch_access.c). */
+static void maintain(void)
+{
+	if (policy.movable_follow != SPILL_FOLLOW_AUTO || !spill_chunked_on_host() ||
+	    spill_clock_ns() - device.maintained_ns < SPILL_GATE_MAINTENANCE_NS)
+		return;
+	device.maintained_ns = spill_clock_ns();
+	spill_rest_maintain();
+}
+
 static void run_launch(const struct recording *in, const struct recorded_launch *launch)
 {
 	static struct spill_launch_access access;
 	if (launch->waits)
 		wait_until(device.done_ns);
+	maintain();
 	describe(&access, in, launch);
 	describe_ranges(&access, in, launch);
-	/* As long as something is on the host (launch_access.h). */
-	bool wanted = spill_chunked_on_host() && policy.movable_follow != SPILL_FOLLOW_OFF;
+	/* As long as something is on the host, but not in a rest (launch_access.h). */
+	bool wanted =
+	    spill_chunked_on_host() && policy.movable_follow != SPILL_FOLLOW_OFF && !spill_rest_on();
+	device.unreported += !wanted;
 	void *stopwatch = wanted ? spill_before_launch(&access) : NULL;
 	device.timed += stopwatch != NULL;
 	submit(in, launch);
@@ -382,6 +398,8 @@ static struct replay_result run(const struct recording *recording, enum spill_fo
 	result.ns = device.done_ns - fake_clock_begin;
 	result.lost_ns = device.lost_ns;
 	result.used_bytes = device.used_bytes;
+	result.submitted = device.submitted;
+	result.unreported = device.unreported;
 	spill_access_model_in_place(&result.told, true);
 	free_memory();
 	spill_launch_access_reset();

@@ -27,7 +27,7 @@ static struct spill_policy policy;
 
 static struct {
 	/* A measurement that arrives at the next look. */
-	bool arrives;
+	bool arrives, at_most;
 	struct spill_stopwatch_access timed;
 	uint64_t ns, behind_ns;
 	/* What the others say. */
@@ -41,12 +41,13 @@ static struct {
 	unsigned looks, recorded, tried, of_graphs, too_short, suffices;
 } seen;
 
-void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
-                                          uint64_t behind_ns))
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access,
+                                          const struct spill_stopwatch_time *time))
 {
+	const struct spill_stopwatch_time time = {world.ns, world.at_most, world.behind_ns};
 	seen.looks++;
 	if (world.arrives)
-		done(&world.timed, world.ns, world.behind_ns);
+		done(&world.timed, &time);
 	world.arrives = false;
 }
 
@@ -1193,4 +1194,143 @@ TEST(a_forked_child_knows_nothing)
 	spill_access_model_reset();
 	assert_int_equal(learn(1, 1, 0).work_ns, 0);
 	assert_int_equal(bytes_in_place(), 0);
+}
+
+/* -- times that a launch took at most --------------------------------------------------------------------- */
+
+static void took_at_most(const struct spill_access_advice *advice, uint64_t on_host, uint64_t ns)
+{
+	world.at_most = true;
+	measured(advice, on_host, ns);
+	world.at_most = false;
+}
+
+/* Of one launch that names 64 MiB. */
+static uint64_t lost_by_one(void)
+{
+	struct spill_access_activity before, after;
+	assert_true(spill_access_model_activity(&before));
+	learn(1, 5, 64);
+	assert_true(spill_access_model_activity(&after));
+	return after.sums.lost_ns - before.sums.lost_ns;
+}
+
+/* It reads little of it. No decision knows that. */
+TEST(a_bound_tells_what_is_lost_at_most)
+{
+	know(1, 20 * US);
+	uint64_t usual = lost_by_one();
+	struct spill_access_advice advice = learn(1, 5, 64);
+	unsigned of_graphs = seen.of_graphs, tried = seen.tried, recorded = seen.recorded;
+	took_at_most(&advice, 64 * MIB, 60 * US);
+	assert_int_equal(lost_by_one(), 40 * US);
+	struct spill_access_advice after = learn(1, 5, 64);
+	assert_int_equal(after.excess_ns, advice.excess_ns);
+	assert_int_equal(after.bring, advice.bring);
+	assert_int_equal(seen.of_graphs, of_graphs);
+	assert_int_equal(seen.tried, tried);
+	assert_int_equal(seen.recorded, recorded);
+	assert_int_equal(usual, 64ull * SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
+TEST(a_bound_is_a_mean_and_at_most_what_is_expected)
+{
+	struct spill_access_advice advice = learn(1, 5, 64);
+	uint64_t usual = lost_by_one();
+	took_at_most(&advice, 64 * MIB, 10 * MS);
+	assert_int_equal(lost_by_one(), usual);
+	for (unsigned i = 0; i < 60; i++)
+		took_at_most(&advice, 64 * MIB, 80 * US);
+	assert_in_range(lost_by_one(), 80 * US, 90 * US);
+}
+
+TEST(a_time_is_better_than_a_bound)
+{
+	struct spill_access_advice advice = learn(1, 5, 64);
+	took_at_most(&advice, 64 * MIB, 60 * US);
+	measured(&advice, 64 * MIB, 640 * US);
+	assert_in_range(lost_by_one(), 600 * US, 640 * US);
+}
+
+/* On the device a launch is as short as it is measured, or shorter. */
+TEST(a_bound_of_memory_on_the_device_tells_nothing)
+{
+	struct spill_access_advice advice = learn(1, 1, 0);
+	took_at_most(&advice, 0, 60 * US);
+	uint64_t before = learn(1, 1, 0).work_ns;
+	assert_int_equal(learn(1, 1, 0).work_ns, before);
+}
+
+/* The device idled, so it says nothing of the work behind the launch. */
+TEST(a_bound_does_not_bound_the_work)
+{
+	know(1, 1000 * US);
+	know(2, 0);
+	spill_access_model_idle();
+	learn(2, 5, 1);
+	struct spill_access_advice first = learn(1, 1, 0);
+	for (unsigned i = 0; i < 9; i++)
+		learn(1, 1, 0);
+	world.behind_ns = 20000 * US;
+	took_at_most(&first, 0, 1000 * US);
+	assert_true(learn(2, 5, 1).busy_ns < 20000 * US);
+}
+
+/* -- whether it is worth it to learn ------------------------------------------------------------------------- */
+
+static struct spill_access_activity activity(void)
+{
+	struct spill_access_activity activity;
+	assert_true(spill_access_model_activity(&activity));
+	return activity;
+}
+
+TEST(what_is_lost_in_place_is_told)
+{
+	struct spill_access_activity before, after;
+	know(1, 100 * US);
+	before = activity();
+	learn(1, 5, 64);
+	after = activity();
+	assert_int_equal(after.sums.accesses, before.sums.accesses + 1);
+	assert_int_equal(after.sums.lost_ns, before.sums.lost_ns + 64ull * SPILL_BENEFIT_COPY_NS_PER_MIB);
+	learn(1, 6, 0);
+	assert_int_equal(activity().sums.accesses, after.sums.accesses + 1);
+	assert_int_equal(activity().sums.lost_ns, after.sums.lost_ns);
+}
+
+/* Moves, swaps, trials and graphs do. */
+TEST(what_disturbs_a_rest_is_told_once)
+{
+	know(1, 100 * US);
+	assert_false(activity().disturbed);
+	struct spill_launch_access graph = access_of(2, 7, 0);
+	graph.graph = true;
+	spill_access_model_learn(&graph);
+	assert_true(activity().disturbed);
+	assert_false(activity().disturbed);
+	const struct spill_exchange_choice choice = {.count = 0};
+	spill_access_model_moved(&choice, 0, MS);
+	assert_true(activity().disturbed);
+	spill_access_model_swapped(&choice);
+	assert_true(activity().disturbed);
+	assert_false(activity().disturbed);
+}
+
+TEST(what_a_rest_has_not_seen_counts_as_before)
+{
+	know(1, 100 * US);
+	struct spill_access_advice advice = learn(1, 5, 64);
+	measured(&advice, 64 * MIB, MS);
+	fake_clock.ns += 1000 * MS;
+	uint64_t bytes = sums(false).bytes;
+	struct spill_access_activity since = activity();
+	advice = learn(1, 5, 64);
+	measured(&advice, 64 * MIB, MS);
+	uint64_t more = sums(false).bytes - bytes;
+	spill_access_model_rested(&since, 100 * MS, 300 * MS);
+	assert_int_equal(sums(false).bytes, bytes + 4 * more);
+	/* Nothing since then. */
+	spill_access_model_rested(&since, 100 * MS, 300 * MS);
+	assert_int_equal(sums(false).bytes, bytes + 4 * more);
 }

@@ -167,3 +167,19 @@ TEST(huge_figures_stay_in_bounds)
 	spill_in_place_cost_add(&cost, &benefit, SITE + 1, UINT64_MAX, 0, false);
 	assert_true(spill_in_place_cost_sums(&cost, UINT64_MAX, true).most_ns >= UINT64_MAX / 4 * 3);
 }
+
+/* A fifth of the time was not watched. */
+TEST(what_was_not_watched_counts_as_before)
+{
+	launch(64 * MIB, 7 * MS, true);
+	struct spill_in_place_cost since = cost;
+	launch(64 * MIB, 7 * MS, true);
+	struct spill_in_place_cost seen = cost;
+	spill_in_place_cost_rested(&cost, &since, 400, 100);
+	assert_int_equal(cost.bytes - since.bytes, (seen.bytes - since.bytes) / 4 * 5);
+	assert_int_equal(cost.most_ns - since.most_ns, (seen.most_ns - since.most_ns) / 4 * 5);
+	assert_int_equal(cost.named_kib - since.named_kib, (seen.named_kib - since.named_kib) / 4 * 5);
+	seen = cost;
+	spill_in_place_cost_rested(&cost, &seen, 400, 100);
+	assert_int_equal(cost.bytes, seen.bytes);
+}

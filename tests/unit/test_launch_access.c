@@ -1,6 +1,6 @@
 /*
  * What happens around a launch that accesses movable memory, and when launches are reported at all. All
- * that it calls is the test's: the model, prefetch, flights, trials, stopwatches.
+ * that it calls is the test's: the model, prefetch, flights, trials, rests, stopwatches.
  */
 #define SETUP setup
 #include "unit.h"
@@ -25,6 +25,7 @@
 #include "prefetch.h"
 #include "process.h"
 #include "registry.h"
+#include "rest.h"
 #include "stopwatch.h"
 #include "trial.h"
 
@@ -38,7 +39,7 @@ static struct spill_policy policy;
 static struct {
 	struct spill_access_advice advice;
 	bool comes, recording, held, mover_taken, no_device, trims;
-	bool overlaps, flies, away, audits;
+	bool overlaps, flies, away, audits, rests;
 	uint64_t on_host, kept, placement;
 	bool compares;
 	unsigned pending;
@@ -46,7 +47,7 @@ static struct {
 
 static struct {
 	unsigned prefetched, left, trials, told, dropped, unlocked, recorded, started, flown, ahead;
-	unsigned resets, changes, compared, pauses, by_nodes;
+	unsigned resets, changes, compared, pauses, by_nodes, moved, rest_looks, maintenance;
 	uint64_t in_place; /* bytes, of one launch with .bring */
 	struct spill_stopwatch_access timed;
 	const void *stopped;
@@ -176,6 +177,26 @@ unsigned spill_stopwatch_pending(void)
 	return world.pending;
 }
 
+bool spill_rest_on(void)
+{
+	return world.rests;
+}
+
+void spill_rest_moved(void)
+{
+	seen.moved++;
+}
+
+void spill_rest_maintain(void)
+{
+	seen.rest_looks++;
+}
+
+void spill_gate_want_maintenance(void)
+{
+	seen.maintenance++;
+}
+
 uint64_t spill_chunked_on_host(void)
 {
 	return world.on_host;
@@ -243,6 +264,7 @@ RESET(7, spill_access_recording_reset)
 RESET(8, spill_overlap_reset)
 RESET(9, spill_audit_reset)
 RESET(10, spill_graph_modes_reset)
+RESET(11, spill_rest_reset)
 
 void spill_chunked_tell(void)
 {
@@ -600,6 +622,24 @@ TEST(the_first_launches_are_not_reported_without_follow)
 	assert_false(wanted());
 }
 
+TEST(in_a_rest_no_launch_is_reported)
+{
+	later();
+	world.on_host = 1;
+	world.rests = true;
+	unsigned before = seen.moved;
+	assert_false(wanted());
+	assert_int_equal(seen.moved, before + 1);
+	world.rests = false;
+	assert_true(wanted());
+	/* Nor one of the first, if memory is on the host. */
+	spill_launch_access_reset();
+	world.rests = true;
+	assert_false(wanted());
+	world.on_host = 0;
+	assert_true(wanted());
+}
+
 TEST(a_recording_wants_all_launches)
 {
 	later();
@@ -640,6 +680,36 @@ TEST(kept_memory_is_dropped_when_exchanges_end)
 	assert_int_equal(seen.unlocked, 2);
 }
 
+/* Only where launches are reported for the sake of speed alone. */
+TEST(rests_are_looked_for_while_memory_is_on_the_host)
+{
+	later();
+	assert_false(spill_launch_access_maintain());
+	assert_int_equal(seen.rest_looks + seen.maintenance, 0);
+	world.on_host = 1;
+	wanted();
+	assert_int_equal(seen.maintenance, 1);
+	assert_true(spill_launch_access_maintain());
+	assert_int_equal(seen.rest_looks, 1);
+	bool *others[] = {&world.recording, &world.audits};
+	for (unsigned i = 0; i < 2; i++) {
+		*others[i] = true;
+		assert_false(spill_launch_access_maintain());
+		*others[i] = false;
+	}
+	const enum spill_follow ways[] = {SPILL_FOLLOW_OFF, SPILL_FOLLOW_ON, SPILL_FOLLOW_OVERLAP};
+	for (unsigned i = 0; i < 3; i++) {
+		policy.movable_follow = ways[i];
+		assert_false(spill_launch_access_maintain());
+	}
+	policy.movable_follow = SPILL_FOLLOW_AUTO;
+	policy.mode = SPILL_MODE_OBSERVE;
+	assert_false(spill_launch_access_maintain());
+	wanted();
+	assert_int_equal(seen.rest_looks, 1);
+	assert_int_equal(seen.maintenance, 1);
+}
+
 TEST(memory_of_the_host_is_trimmed_as_well)
 {
 	later();
@@ -659,5 +729,5 @@ TEST(a_forked_child_forgets_all)
 	fake_clock.ns += 3600 * S;
 	world.on_host = 0;
 	assert_true(wanted());
-	assert_int_equal(seen.resets, 2047);
+	assert_int_equal(seen.resets, 4095);
 }

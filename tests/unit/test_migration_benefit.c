@@ -520,6 +520,27 @@ TEST(a_time_is_expected)
 	assert_true(spill_benefit_expected(&reuse, site, UINT64_MAX, UINT64_MAX) <= 3700000 * MS);
 }
 
+/* Times that a launch took at most count until one is measured, and only for what is lost at most. */
+TEST(bounds_tell_what_is_lost_at_most)
+{
+	uint16_t site = new_site();
+	measured(site, 0, 20 * US, 1);
+	assert_true(spill_benefit_most_lost(&reuse, site) == UINT64_MAX);
+	uint64_t excess = spill_benefit_excess(&reuse, site);
+	spill_benefit_add_bound(&reuse, site, 100 * US);
+	assert_int_equal(spill_benefit_most_lost(&reuse, site), 80 * US);
+	spill_benefit_add_bound(&reuse, site, 180 * US);
+	assert_int_equal(spill_benefit_most_lost(&reuse, site), 90 * US);
+	assert_int_equal(spill_benefit_excess(&reuse, site), excess);
+	for (unsigned i = 0; i < 100; i++)
+		spill_benefit_add_bound(&reuse, site, 10 * US);
+	assert_int_equal(spill_benefit_most_lost(&reuse, site), 0);
+	spill_benefit_add_bound(&reuse, site, UINT64_MAX);
+	assert_in_range(spill_benefit_most_lost(&reuse, site), 1, 3600000 * MS);
+	measured(site, MIB, 50 * US, 1);
+	assert_true(spill_benefit_most_lost(&reuse, site) == UINT64_MAX);
+}
+
 /* No number breaks it, and what is learned then is still a time. */
 TEST(any_numbers_do)
 {

@@ -141,14 +141,17 @@ static uint16_t told_site;
 static uint32_t told_key;
 static uint64_t told_on_host, told_ns, told_behind_ns;
 
-static void tell(const struct spill_stopwatch_access *use, uint64_t ns, uint64_t behind_ns)
+static bool told_at_most;
+
+static void tell(const struct spill_stopwatch_access *use, const struct spill_stopwatch_time *time)
 {
 	told++;
 	told_site = use->site;
 	told_on_host = use->on_host;
 	told_key = use->count ? use->keys[use->count - 1] : 0;
-	told_ns = ns;
-	told_behind_ns = behind_ns;
+	told_ns = time->ns;
+	told_behind_ns = time->behind_ns;
+	told_at_most = time->at_most;
 }
 
 static int setup(void **state)
@@ -237,13 +240,13 @@ TEST(what_came_before_does_not_count)
 	assert_true(told_ns == 2 * MS);
 }
 
-/* An idle stream begins at once, and then waits for the call: a quarter of the whole is told, more is not. */
-TEST(time_on_the_host_is_not_believed)
+/* An idle stream begins at once, and then waits for the call: more than a quarter of the whole, and it is only a bound. */
+TEST(with_time_on_the_host_it_is_the_most)
 {
 	static const struct {
 		uint64_t host, work;
-		unsigned told;
-	} cases[] = {{US, 3 * US, 1}, {US, 2 * US, 0}, {100 * MS, 10 * US, 0}, {0, 10 * US, 1}};
+		bool at_most;
+	} cases[] = {{US, 3 * US, false}, {US, 2 * US, true}, {100 * MS, 10 * US, true}, {0, 10 * US, false}};
 	for (unsigned i = 0; i < 4; i++) {
 		told = 0;
 		void *watch = start(0, 1, 0);
@@ -252,7 +255,9 @@ TEST(time_on_the_host_is_not_believed)
 		spill_stopwatch_stop(watch);
 		clock_ns += SECOND;
 		spill_stopwatch_collect(tell);
-		assert_int_equal(told, cases[i].told);
+		assert_int_equal(told, 1);
+		assert_int_equal(told_at_most, cases[i].at_most);
+		assert_int_equal(told_ns, cases[i].host + cases[i].work);
 	}
 	assert_int_equal(made, 2);
 }
@@ -269,6 +274,7 @@ TEST(time_on_the_host_counts_for_the_nodes_of_a_graph)
 	clock_ns += SECOND;
 	spill_stopwatch_collect(tell);
 	assert_int_equal(told, 1);
+	assert_false(told_at_most);
 }
 
 TEST(there_are_so_many)
@@ -554,7 +560,7 @@ TEST(a_child_measures_nothing)
 
 static _Atomic unsigned started, counted[THREADS];
 
-static void count(const struct spill_stopwatch_access *use, uint64_t ns, uint64_t behind_ns)
+static void count(const struct spill_stopwatch_access *use, const struct spill_stopwatch_time *time)
 {
 	uint16_t site = use->site;
 	assert_int_equal(use->on_host, site);

@@ -1,0 +1,41 @@
+/*
+ * When the accesses of launches need not be learned, for a moment.
+ *
+ * To learn them takes some us a launch, which only the CPU feels. Where next to nothing is lost in place, and nothing moves,
+ * it is for nothing: a program that is bound by its launches, with memory on the host that it hardly reads, took up to a
+ * quarter longer (docs/adr/0047-learning-rests.md). So learning rests after a while of that, for a small part of that while.
+ * A program that goes on with something else loses no more than this part before it is seen.
+ *
+ * All memory is in the struct. Zeroed, no watch has begun. Times are ns.
+ */
+#ifndef SPILL_LEARNING_REST_H
+#define SPILL_LEARNING_REST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What was learned so far. */
+struct spill_learning_sums {
+	uint64_t accesses;
+	uint64_t lost_ns; /* by accesses in place, as far as it is known, at most */
+};
+
+struct spill_learning_rest {
+	uint64_t quiet_ns;                 /* since then next to nothing was lost */
+	uint64_t begin_ns;                 /* of the window that is watched; 0: none */
+	struct spill_learning_sums before; /* the window */
+	uint64_t rest_ns;                  /* the last rest took so long */
+};
+
+/*
+ * Called now and then while accesses are learned. `disturbed`: memory moves, or its place is tried. The answer: how long to
+ * rest now; 0: not now.
+ */
+uint64_t spill_learning_rest_due(struct spill_learning_rest *rest, uint64_t now_ns,
+                                 struct spill_learning_sums sums, bool disturbed);
+
+/* Accesses are learned again: a new window begins. */
+void spill_learning_rest_ended(struct spill_learning_rest *rest, uint64_t now_ns,
+                               struct spill_learning_sums sums);
+
+#endif
