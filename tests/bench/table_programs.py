@@ -22,6 +22,8 @@ PROGRAMS = {
     "vision": ("vision transformer, training by AdamW, autocast", "program_job.py", ["vision"], 12),
     "convolutions": ("convolutional net, training by SGD with momentum, autocast", "program_job.py", ["convolutions"], 12),
     "lora": ("language model, fine-tuning of low-rank parts", "program_job.py", ["lora"], 12),
+    "turns": ("two language models in turns", "program_job.py", ["turns"], 100),
+    "experts": ("mixture of experts, one sequence, 4 tokens a step", "program_job.py", ["experts"], 70),
     "unet": ("U-Net, forward pass", "unet_job.py", [], 10),
     "jax": ("JAX, training by SGD with momentum", "jax_train_job.py", ["512"], 14),
     "captured": ("PyTorch, training captured as one CUDA graph", "captured_job.py", ["train"], 30),

@@ -58,6 +58,46 @@ def prompt(layers, batch, length, count=0):
     return step
 
 
+def turns(layers, batch, length, steps):
+    """Two models in one process. A step reads a prompt. Each model has so many steps, then it is the other's turn."""
+    nets = [llama(layers).eval() for _ in range(2)]
+    tokens = torch.randint(WORDS, (batch, length), device="cuda")
+    done = 0
+
+    def step():
+        nonlocal done
+        net = nets[done // steps % 2]
+        done += 1
+        with torch.inference_mode():
+            return net(input_ids=tokens, use_cache=False, logits_to_keep=1).logits[:, -1].argmax(1, keepdim=True)
+    return step
+
+
+def experts(layers, count):
+    """A mixture of experts. A step: greedy, 4 tokens of one sequence. A new prompt each `count` steps."""
+    from transformers import MixtralConfig, MixtralForCausalLM  # pylint: disable=import-outside-toplevel
+    wait_for_turn()
+    torch.set_default_dtype(torch.bfloat16)
+    with torch.device("cuda"):
+        net = MixtralForCausalLM(MixtralConfig(vocab_size=WORDS, hidden_size=2048, intermediate_size=5632, num_hidden_layers=layers,
+                                               num_attention_heads=16, num_key_value_heads=4, num_local_experts=16)).eval()
+    tokens, cache, done = None, None, 0
+
+    def step():
+        nonlocal tokens, cache, done
+        if done % count == 0:
+            tokens, cache = torch.randint(WORDS, (1, 128), device="cuda"), None
+        done += 1
+        made = []
+        with torch.inference_mode():
+            for _ in range(4):
+                answer = net(input_ids=tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
+                tokens, cache = answer.logits[:, -1].argmax(1, keepdim=True), answer.past_key_values
+                made.append(tokens)
+        return torch.cat(made, 1)
+    return step
+
+
 def training(net, optimizer, loss_of, autocast=True):
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -146,6 +186,8 @@ PROGRAMS = {
     "vision": lambda: vision(24),
     "convolutions": lambda: convolutions(24),
     "lora": lambda: lora(16, 1),
+    "turns": lambda: turns(12, 2, 512, 40),
+    "experts": lambda: experts(8, 60),
 }
 
 
