@@ -11,6 +11,7 @@
  *	parts:N:STEPS       that for it, so often, the first 64 MiB part after part of 4 MiB, a kernel each
  *	read:N              a kernel that reads it
  *	reread:STEPS:TIMES  so often each buffer in turn, a kernel each, that reads every word so many times
+ *	peek:N:MS           for so long small kernels, one behind the other, that read 4 KiB of the newest buffer, and each 64th of buffer N
  *	extra:N             use by a launch whose parameters are one block of memory
  *	views:N views:N:1   four buffers from N on are filled by one kernel that takes a structure with their addresses by value; in
  *	                    such a block
@@ -44,6 +45,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BUFFERS 64
 #define VIEWS 4 /* of the structure that fill_views takes, tests/sim/test/kernels.c */
@@ -163,6 +165,32 @@ static CUresult read_again(uint64_t steps, uint64_t times)
 			result = launch(reread, main_stream, parameters, NULL);
 		}
 	return then_wait(result);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static CUresult peek(const struct buffer *buffer, uint64_t ms)
+{
+	const uint64_t end = now_ms() + ms;
+	CUresult result = CUDA_SUCCESS;
+
+	while (!result && now_ms() < end) {
+		for (unsigned i = 0; i < 64 && !result; i++) {
+			uint64_t words = 512, out = (uintptr_t)pinned,
+			         address = (i ? &buffers[count - 1] : buffer)->block.address;
+			void *parameters[] = {&address, &words, &out};
+
+			result = launch(checksum, main_stream, parameters, NULL);
+		}
+		result = then_wait(result);
+	}
+	return result;
 }
 
 static CUresult use_by_extra(struct buffer *buffer)
@@ -480,6 +508,8 @@ static CUresult word(const char *word, const char *first, uint64_t number, uint6
 		return read_one(buffer);
 	if (!strcmp(word, "reread"))
 		return read_again(number, second);
+	if (!strcmp(word, "peek"))
+		return peek(buffer, second);
 	if (!strcmp(word, "extra"))
 		return use_by_extra(buffer);
 	if (!strcmp(word, "views"))

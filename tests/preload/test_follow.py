@@ -576,6 +576,27 @@ class InPlace(TimedCase):
         self.assertRegex(run["story"]["in_place"], "^kernels lost about ")
 
 
+class Rests(FollowCase):
+    """Small kernels, one behind the other, hardly read what is on the host. Some are timed by events of the driver while launches are
+    looked at."""
+    usual = FollowCase.usual | {"SPILL_MOVABLE_FOLLOW": "auto"}
+
+    def untimed(self, milliseconds):
+        """The most launches in a row beside which the driver saw no event."""
+        trace = self.folder / "trace"
+        trace.unlink(missing_ok=True)
+        self.program(f"{MAKE} peek:0:{milliseconds} check", SPILL_SIM_TRACE=trace)
+        self.assertGreater(self.deficit(), 0)
+        return max(row.count("cuLaunchKernel") for row in trace.read_text(encoding="utf-8").split("cuEventRecord"))
+
+    def test_launches_are_not_looked_at_for_a_moment(self):
+        """A rest is 125 ms at least. On the slowest machine a launch takes 0.1 ms."""
+        self.assertGreater(self.untimed(3000), 1000)
+
+    def test_they_are_at_first(self):
+        self.assertLess(self.untimed(800), 1000)
+
+
 class Nothing(FollowCase):
     # Looks, of which there are as many as there is time, and what goes around them.
     quiet = re.compile("cuEventQuery|cuCtxGet|cuMemGetInfo|cuThreadExchangeStreamCaptureMode")
