@@ -5,19 +5,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "access_model_state.h"
 #include "clock.h"
-#include "chunk_stay.h"
-#include "exchange_pause.h"
-#include "idle_window.h"
-#include "in_place_cost.h"
 #include "chunked.h"
 #include "graph_modes.h"
 #include "minmax.h"
 #include "param_extent.h"
-#include "placement_swap.h"
 #include "process.h"
 #include "stopwatch.h"
-#include "swap_window.h"
 #include "access_recording.h"
 #include "trial.h"
 
@@ -36,46 +31,14 @@
 #define LOST_NS (1000 * MS)
 /* How often the sums of accesses in place are told. */
 #define TELL_NS (250 * MS)
-/* Smaller exchanges do not tell the cost of a move. */
-#define MEASURED_BYTES (32ull << 20)
-/*
- * An exchange that takes longer counts as so many times the usual cost, or as so many times what its
- * memory cost on the host. The second tells that the exchange did not pay: the link is slow.
- */
-#define TIMES_USUAL 4
-
-struct model {
-	struct spill_access_history history;
-	struct spill_migration_benefit benefit;
-	struct spill_chunk_stays stays;
-	uint64_t chunk_accesses;         /* of all launches so far */
-	bool moves[SPILL_BENEFIT_SITES]; /* a site's chunks were promoted the last time */
-	/*
-	 * Estimate of the device's remaining work, from measured times. busy_until_ns: with the
-	 * work that was submitted until read_ns. since_ns: the work since then.
-	 */
-	uint64_t busy_until_ns, read_ns, since_ns;
-	uint64_t work_ns; /* of all launches so far, estimated */
-	/* the last measured work was seen unfinished this long after its submission */
-	uint64_t behind_ns;
-	struct spill_swap_window swaps;
-	struct spill_idle_window idle;
-	struct spill_exchange_pause pause;
-	uint64_t probed_ns; /* when an access was last timed only for that */
-	struct spill_in_place_cost in_place;
-	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
-	uint64_t tell_ns;           /* when its sums are told next */
-	uint64_t lost_ns;           /* by accesses in place, as far as their costs are known */
-	bool disturbed;             /* spill_access_model_activity */
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ACCESS_MODEL */
-static struct model *model;
+static struct spill_access_model *model;
 static _Atomic uint64_t measurements; /* measurements so far */
 static _Atomic uint64_t missed_bytes; /* used in place by accesses that were not learned */
 
 /* pre: locked. False: no memory for the model */
-static struct model *ensure_model(void)
+static struct spill_access_model *ensure_model(void)
 {
 	if (!model) {
 		void *made =
@@ -83,6 +46,17 @@ static struct model *ensure_model(void)
 		model = made == MAP_FAILED ? NULL : made;
 	}
 	return model;
+}
+
+struct spill_access_model *spill_access_model_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	return model;
+}
+
+void spill_access_model_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
 }
 
 /* A launch was submitted that takes about so long. pre: locked */
@@ -190,12 +164,6 @@ static uint64_t gap(void)
 	return spill_min(spill_max(period / PERIOD_SHARE, GAP_LEAST), GAP_MOST);
 }
 
-/* pre: locked */
-static struct spill_idle_point here(void)
-{
-	return (struct spill_idle_point){model->history.count, model->chunk_accesses, model->in_place.ns};
-}
-
 /*
  * In-place cost of a MiB of the access, as the mean over its first chunks on the host. `*worth`: an
  * exchange may pay for one of them. pre: locked
@@ -205,7 +173,7 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 {
 	unsigned count = spill_launch_access_host_keys(access);
 	uint64_t sum = 0, least = spill_benefit_copy_cost(&model->benefit), row_gap = gap();
-	struct spill_idle_point at = here();
+	struct spill_idle_point at = spill_access_model_point(model);
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t key = access->host_keys[i];
 		uint64_t cost = spill_benefit_chunk_excess(&model->benefit, site, key);
@@ -259,21 +227,15 @@ static void add_in_place(uint16_t site, uint64_t host_bytes, uint64_t ns, bool k
 	spill_in_place_cost_add(&model->in_place, &model->benefit, site, host_bytes, ns, known);
 }
 
-/* With `on` everything comes, and with `overlap` what is away costs nothing in place. */
-static bool is_auto(void)
-{
-	return spill_process_policy()->movable_follow == SPILL_FOLLOW_AUTO;
-}
-
 /*
  * True: it is time to look for a swap, at any access in place. Those that cost less than a copy are considered ever more
  * rarely. pre: locked
  */
 static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
 {
-	return is_auto() && !access->graph &&
+	return spill_access_model_is_auto() && !access->graph &&
 	       (spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns) ||
-	        spill_idle_window_is_due(&model->idle, here(), now));
+	        spill_idle_window_is_due(&model->idle, spill_access_model_point(model), now));
 }
 
 /*
@@ -283,7 +245,7 @@ static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
 static bool is_paused(struct spill_access_advice *advice, const struct spill_launch_access *access,
                       uint64_t now)
 {
-	if (!is_auto() || access->graph) {
+	if (!spill_access_model_is_auto() || access->graph) {
 		model->pause = (struct spill_exchange_pause){0};
 		return false;
 	}
@@ -400,127 +362,6 @@ bool spill_access_model_in_place(struct spill_in_place_sums *sums, bool all)
 	return known;
 }
 
-/* Keeps the verdict, and when an exchange for the needed chunks is considered again. pre: locked */
-static void keep_verdict(const struct spill_exchange_choice *choice, uint16_t site)
-{
-	uint64_t now = spill_clock_ns();
-	model->moves[site] = choice->pays;
-	for (unsigned i = 0; i < choice->count; i++) {
-		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
-		bool accessed = chunk->needed || chunk->maybe;
-		if (!chunk->on_host || !(accessed || chunk->verdict == SPILL_EXCHANGE_COMES))
-			continue;
-		spill_chunk_stay_whole(&model->stays, chunk->key, model->chunk_accesses, chunk->excess_ns);
-		if (accessed)
-			spill_chunk_stay_verdict(&model->stays, chunk->key, choice->pays, now);
-	}
-}
-
-/* Chunks come in place of idle ones. pre: locked */
-static bool choose_idle(struct spill_exchange_choice *choice, uint64_t now)
-{
-	const struct spill_access_history *history = &model->history;
-	if (!spill_idle_window_is_due(&model->idle, here(), now))
-		return false;
-	choice->idle_only = true;
-	choice->swaps = spill_placement_swap(choice, history, model->idle.first.access, &model->benefit);
-	spill_idle_window_looked(&model->idle, here(), choice->whole, choice->swaps, now);
-	choice->idle_only = choice->swaps; /* else another swap is chosen, by which any chunk may leave */
-	return choice->swaps;
-}
-
-/* Chunks swap, if that is better than an exchange. pre: locked */
-static bool choose_swap(struct spill_exchange_choice *choice)
-{
-	const struct spill_access_history *history = &model->history;
-	uint64_t now = spill_clock_ns();
-	if (choice->graph || !is_auto())
-		return false;
-	if (choose_idle(choice, now))
-		return true;
-	if (!spill_swap_window_tells(&model->swaps, history, now, model->in_place.ns))
-		return false;
-	for (unsigned i = 0; i < choice->count; i++)
-		choice->chunks[i].swapped =
-		    !spill_chunk_stay_may_swap(&model->stays, choice->chunks[i].key, now);
-	choice->swaps = spill_placement_swap(choice, history, spill_swap_window_first(&model->swaps, history),
-	                                     &model->benefit);
-	spill_swap_window_looked(&model->swaps, history, now);
-	return choice->swaps;
-}
-
-/* Chunks have come in place of idle ones. pre: locked */
-static void note_idle_swap(const struct spill_exchange_choice *choice, uint64_t now)
-{
-	uint64_t paid = 0, vain = 0, longest_ns = 0, copies_ns = 2 * spill_benefit_copy_cost(&model->benefit);
-	for (unsigned i = 0; i < choice->count; i++) {
-		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
-		bool pays;
-		if (chunk->verdict == SPILL_EXCHANGE_COMES)
-			spill_chunk_stay_came(&model->stays, chunk->key,
-			                      spill_idle_window_pays_at(&model->idle, here(), copies_ns,
-			                                                spill_max(chunk->excess_ns, 1)),
-			                      now);
-		if (chunk->verdict != SPILL_EXCHANGE_GOES)
-			continue;
-		uint64_t ns =
-		    spill_chunk_stay_left(&model->stays, chunk->key, model->idle.first.access, now, &pays);
-		paid += pays ? chunk->bytes : 0;
-		vain += ns ? chunk->bytes : 0;
-		longest_ns = spill_max(longest_ns, ns);
-	}
-	spill_idle_window_swapped(&model->idle, paid, vain, longest_ns, now);
-}
-
-void spill_access_model_swapped(const struct spill_exchange_choice *choice)
-{
-	uint64_t now = spill_clock_ns();
-	pthread_mutex_lock(&lock);
-	if (model) {
-		model->disturbed = true;
-		spill_swap_window_swapped(&model->swaps, now);
-		spill_exchange_pause_swapped(&model->pause, &model->history);
-	}
-	if (model && choice->idle_only)
-		note_idle_swap(choice, now);
-	for (unsigned i = 0; model && !choice->idle_only && i < choice->count; i++)
-		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
-			spill_chunk_stay_swapped(&model->stays, choice->chunks[i].key, now);
-	pthread_mutex_unlock(&lock);
-}
-
-/* True: from now on exchanges pause for a while, to see whether the program is faster. pre: locked */
-static bool begins_pause(struct spill_exchange_choice *choice)
-{
-	const struct spill_access_history *history = &model->history;
-	struct spill_exchange_pause *pause = &model->pause;
-	if (!pause->asks)
-		return false;
-	uint64_t since = history->count - spill_min(pause->period, SPILL_ACCESS_USES - 1);
-	spill_exchange_pause_told(pause, history,
-	                          spill_placement_home_cost(choice, history, since, &model->benefit),
-	                          spill_clock_ns());
-	if (!spill_exchange_pauses(pause))
-		return false;
-	model->swaps.begin_ns = 0; /* its window has exchanges */
-	return true;
-}
-
-bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
-{
-	pthread_mutex_lock(&lock);
-	bool comes = choose_swap(choice);
-	if (!comes && !choice->swaps_only && !begins_pause(choice)) {
-		comes =
-		    spill_exchange_choose(choice, &model->history, &model->benefit, site, model->moves[site]);
-		if (!choice->ahead)
-			keep_verdict(choice, site);
-	}
-	*cost_ns = spill_benefit_copy_cost(&model->benefit);
-	pthread_mutex_unlock(&lock);
-	return comes;
-}
-
 uint64_t spill_access_model_hear(void)
 {
 	spill_stopwatch_collect(add_measurement);
@@ -532,23 +373,6 @@ void spill_access_model_idle(void)
 	pthread_mutex_lock(&lock);
 	if (model)
 		model->busy_until_ns = model->since_ns = model->behind_ns = 0;
-	pthread_mutex_unlock(&lock);
-}
-
-void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns)
-{
-	uint64_t excess_ns = choice->swaps ? 0 : choice->excess_ns; /* a swap's is of a whole window */
-	uint64_t usual_ns = spill_max(excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
-	uint64_t most_ns = TIMES_USUAL * usual_ns * (bytes >> 20);
-	pthread_mutex_lock(&lock);
-	model->disturbed = true;
-	if (!choice->swaps) {
-		model->swaps.moves_ns += ns;
-		model->idle.moves_ns += ns;
-		spill_exchange_pause_moved(&model->pause, ns);
-	}
-	if (bytes >= MEASURED_BYTES)
-		spill_benefit_add_copy(&model->benefit, bytes, spill_min(ns, most_ns));
 	pthread_mutex_unlock(&lock);
 }
 

@@ -7,7 +7,6 @@
 #define SPILL_ACCESS_MODEL_H
 
 #include "launch_access.h"
-#include "exchange_choice.h"
 #include "exchange_pause.h"
 #include "in_place_cost.h"
 #include "learning_rest.h"
@@ -34,15 +33,6 @@ struct spill_access_advice {
 struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access);
 
 /*
- * Chooses the chunks of an exchange, or of a swap (choice->swaps); true if a chunk comes. If an exchange does
- * not pay, the site's next attempt is later. Stores the cost of a move, ns a MiB. pre: `site` is from an advice
- */
-bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns);
-
-/* The chunks with a verdict have swapped. They do not swap again for a while. */
-void spill_access_model_swapped(const struct spill_exchange_choice *choice);
-
-/*
  * Learns the finished measurements. Returns the number of measurements so far. pre: as
  * spill_stopwatch_collect
  */
@@ -50,12 +40,6 @@ uint64_t spill_access_model_hear(void);
 
 /* The device is idle. */
 void spill_access_model_idle(void);
-
-/*
- * Moves took `ns`: an exchange or a swap of `bytes` to the device. 0: their time tells nothing about other moves, because host
- * memory was made for them.
- */
-void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns);
 
 /*
  * An access with .bring, not only for a swap, used so many bytes on the host, because they did not come.

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "access_choice.h"
 #include "capture.h"
 #include "chunk_list.h"
 #include "chunk_map.h"

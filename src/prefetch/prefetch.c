@@ -12,6 +12,7 @@
 #include "chunked.h"
 #include "promote.h"
 #include "process.h"
+#include "access_choice.h"
 #include "access_model.h"
 #include "access_recording.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access_choice.h"
 #include "captures.h"
 #include "chunk_list.h"
 #include "chunk_map.h"

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "access_choice.h"
 #include "access_model.h"
 #include "access_recording.h"
 #include "chunked.h"

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access_choice.h"
 #include "access_model.h"
 #include "access_recording.h"
 #include "account.h"
