@@ -190,8 +190,8 @@ TEST(the_device_is_busy_with_what_was_submitted)
 	assert_int_equal(learn(2, 5, 1).busy_ns, 0);
 }
 
-/* A launch is done: what was submitted behind it is left at most, and the device is as late as it was seen. */
-TEST(a_measured_launch_bounds_the_work_that_is_left)
+/* Ten launches of 1 ms. Returns the advice for the first. */
+static struct spill_access_advice submit_ten(void)
 {
 	know(1, 1000 * US);
 	know(2, 0);
@@ -200,6 +200,13 @@ TEST(a_measured_launch_bounds_the_work_that_is_left)
 	struct spill_access_advice first = learn(1, 1, 0);
 	for (unsigned i = 0; i < 9; i++)
 		learn(1, 1, 0);
+	return first;
+}
+
+/* A launch is done: what was submitted behind it is left at most, and the device is as late as it was seen. */
+TEST(a_measured_launch_bounds_the_work_that_is_left)
+{
+	struct spill_access_advice first = submit_ten();
 	world.behind_ns = 1;
 	measured(&first, 0, 1000 * US);
 	assert_int_equal(learn(2, 5, 1).busy_ns, 9000 * US);
@@ -1265,13 +1272,7 @@ TEST(a_bound_of_memory_on_the_device_tells_nothing)
 /* The device idled, so it says nothing of the work behind the launch. */
 TEST(a_bound_does_not_bound_the_work)
 {
-	know(1, 1000 * US);
-	know(2, 0);
-	spill_access_model_idle();
-	learn(2, 5, 1);
-	struct spill_access_advice first = learn(1, 1, 0);
-	for (unsigned i = 0; i < 9; i++)
-		learn(1, 1, 0);
+	struct spill_access_advice first = submit_ten();
 	world.behind_ns = 20000 * US;
 	took_at_most(&first, 0, 1000 * US);
 	assert_true(learn(2, 5, 1).busy_ns < 20000 * US);
