@@ -82,6 +82,14 @@ static inline void spill_exchange_pause_swapped(struct spill_exchange_pause *pau
 	pause->swapped = history->count;
 }
 
+/* For a while no accesses were seen. Windows and a trial would have a gap. */
+static inline void spill_exchange_pause_interrupted(struct spill_exchange_pause *pause)
+{
+	pause->window = (struct spill_pause_window){0};
+	pause->pace = 0;
+	pause->tries = pause->asks = pause->settled = false;
+}
+
 /* An exchange took so long. */
 static inline void spill_exchange_pause_moved(struct spill_exchange_pause *pause, uint64_t ns)
 {

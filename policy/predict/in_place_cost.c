@@ -89,15 +89,18 @@ static uint64_t in_proportion(uint64_t value, uint64_t more, uint64_t of)
 }
 
 void spill_in_place_cost_rested(struct spill_in_place_cost *cost, const struct spill_in_place_cost *since,
-                                uint64_t watched_ns, uint64_t rested_ns)
+                                uint64_t lost_ns, uint64_t watched_ns, uint64_t rested_ns)
 {
-	uint64_t *sums[] = {&cost->named_kib, &cost->bytes, &cost->ns, &cost->most_ns};
-	const uint64_t before[] = {since->named_kib, since->bytes, since->ns, since->most_ns};
+	/* A launch whose time becomes known in the window leaves this sum as it is. */
+	uint64_t kib =
+	    spill_minus(cost->named_kib + cost->unknown_kib, since->named_kib + since->unknown_kib);
+	uint64_t missed_kib = in_proportion(kib, rested_ns, watched_ns) - kib;
+	uint64_t missed_ns = in_proportion(lost_ns, rested_ns, watched_ns) - lost_ns;
 
-	for (unsigned i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
-		uint64_t more = spill_minus(*sums[i], before[i]);
-		*sums[i] = spill_plus(*sums[i], in_proportion(more, rested_ns, watched_ns) - more);
-	}
+	cost->named_kib += missed_kib;
+	cost->bytes += spill_min(missed_kib << 10, carried_bytes(missed_ns));
+	cost->ns += missed_ns;
+	cost->most_ns += missed_ns;
 }
 
 struct spill_in_place_sums spill_in_place_cost_sums(const struct spill_in_place_cost *cost, uint64_t run_ns,

@@ -37,11 +37,11 @@ void spill_in_place_cost_measured(struct spill_in_place_cost *cost, struct spill
                                   uint16_t site, struct spill_benefit_waiting waited, uint64_t ns);
 
 /*
- * For `rested_ns` no launches were added. They count like those since `since`, in `watched_ns` before it: what cost was then.
- * pre: watched_ns != 0
+ * For `rested_ns` no launches were added. They count as if in each ns as much had been used in place, and lost, as in the
+ * `watched_ns` before: `*since` was *cost then, and launches lost `lost_ns` at most since then. pre: watched_ns != 0
  */
 void spill_in_place_cost_rested(struct spill_in_place_cost *cost, const struct spill_in_place_cost *since,
-                                uint64_t watched_ns, uint64_t rested_ns);
+                                uint64_t lost_ns, uint64_t watched_ns, uint64_t rested_ns);
 
 /* The process ends: launches that still wait count with the mean time of their site, if it has one. */
 void spill_in_place_cost_end(struct spill_in_place_cost *cost, struct spill_migration_benefit *benefit);

@@ -23,10 +23,19 @@ static void begin_window(struct spill_learning_rest *rest, uint64_t now_ns, stru
 	rest->before = sums;
 }
 
-void spill_learning_rest_ended(struct spill_learning_rest *rest, uint64_t now_ns,
-                               struct spill_learning_sums sums)
+static void begin_anew(struct spill_learning_rest *rest, uint64_t now_ns)
+{
+	rest->quiet_ns = now_ns;
+	rest->rest_ns = 0;
+}
+
+void spill_learning_rest_ended(struct spill_learning_rest *rest, uint64_t now_ns, uint64_t late_ns,
+                               struct spill_learning_sums sums, bool disturbed)
 {
 	begin_window(rest, now_ns, sums);
+	rest->quiet_ns += late_ns;
+	if (disturbed)
+		begin_anew(rest, now_ns);
 }
 
 uint64_t spill_learning_rest_due(struct spill_learning_rest *rest, uint64_t now_ns,
@@ -41,10 +50,8 @@ uint64_t spill_learning_rest_due(struct spill_learning_rest *rest, uint64_t now_
 	             sums.accesses - rest->before.accesses >= ACCESSES_A_MS * took_ns / MS;
 
 	begin_window(rest, now_ns, sums);
-	if (!quiet) {
-		rest->quiet_ns = now_ns;
-		rest->rest_ns = 0;
-	}
+	if (!quiet)
+		begin_anew(rest, now_ns);
 	if (now_ns - rest->quiet_ns < QUIET_NS)
 		return 0;
 	rest->rest_ns = spill_min((now_ns - rest->quiet_ns) / REST_SHARE, REST_MOST_NS);

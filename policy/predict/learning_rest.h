@@ -2,8 +2,7 @@
  * When the accesses of launches need not be learned, for a moment.
  *
  * To learn them takes some us a launch, which only the CPU feels. Where next to nothing is lost in place, and nothing moves,
- * it is for nothing: a program that is bound by its launches, with memory on the host that it hardly reads, took up to a
- * quarter longer (docs/adr/0047-learning-rests.md). So learning rests after a while of that, for a small part of that while.
+ * it is for nothing: in programs that are bound by their launches it took 8 to 10 % of the time (docs/adr/0047-learning-rests.md). So learning rests after a while of that, for a small part of that while.
  * A program that goes on with something else loses no more than this part before it is seen.
  *
  * All memory is in the struct. Zeroed, no watch has begun. Times are ns.
@@ -34,8 +33,11 @@ struct spill_learning_rest {
 uint64_t spill_learning_rest_due(struct spill_learning_rest *rest, uint64_t now_ns,
                                  struct spill_learning_sums sums, bool disturbed);
 
-/* Accesses are learned again: a new window begins. */
-void spill_learning_rest_ended(struct spill_learning_rest *rest, uint64_t now_ns,
-                               struct spill_learning_sums sums);
+/*
+ * Accesses are learned again: a new window begins. `late_ns`: so much later than was due, because nothing was launched. That time
+ * was not quiet, as nothing is known of it. `disturbed`: as above, in the rest.
+ */
+void spill_learning_rest_ended(struct spill_learning_rest *rest, uint64_t now_ns, uint64_t late_ns,
+                               struct spill_learning_sums sums, bool disturbed);
 
 #endif

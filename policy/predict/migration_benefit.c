@@ -177,8 +177,8 @@ void spill_benefit_add_bound(struct spill_migration_benefit *benefit, uint16_t s
 uint64_t spill_benefit_most_lost(const struct spill_migration_benefit *benefit, uint16_t site)
 {
 	const struct spill_benefit_site *one = &benefit->sites[site];
-	return one->in_place.measured || !one->bound_ns ? UINT64_MAX
-	                                                : spill_minus(one->bound_ns, one->resident_ns);
+	bool known = one->bound_ns && !one->in_place.measured && site != SPILL_BENEFIT_SITES - 1;
+	return known ? one->bound_ns : UINT64_MAX;
 }
 
 bool spill_benefit_is_unexplained(const struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns)

@@ -81,7 +81,10 @@ void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t sit
  */
 void spill_benefit_add_bound(struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns);
 
-/* ns that such a launch lost at most, by bounds. UINT64_MAX: nobody knows, or its time in place was measured. pre: as above */
+/*
+ * ns that such a launch lost at most, as a mean of bounds, with its time on the device. UINT64_MAX: nobody knows, its time in place was measured,
+ * or the site stands for many. pre: as above
+ */
 uint64_t spill_benefit_most_lost(const struct spill_migration_benefit *benefit, uint16_t site);
 
 /*

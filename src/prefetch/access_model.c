@@ -382,7 +382,7 @@ static void read_activity(struct spill_access_activity *activity)
 	const struct spill_exchange_pause *pause = &model->pause;
 	activity->sums = (struct spill_learning_sums){model->history.count, model->lost_ns};
 	activity->in_place = model->in_place;
-	activity->disturbed = model->disturbed || pause->pauses || pause->tries || pause->asks;
+	activity->disturbed = model->disturbed || pause->tries || pause->asks;
 	model->disturbed = false;
 }
 
@@ -401,12 +401,12 @@ void spill_access_model_rested(struct spill_access_activity *activity, uint64_t 
                                uint64_t rested_ns)
 {
 	pthread_mutex_lock(&lock);
-	spill_in_place_cost_rested(&model->in_place, &activity->in_place, watched_ns, rested_ns);
+	spill_in_place_cost_rested(&model->in_place, &activity->in_place,
+	                           model->lost_ns - activity->sums.lost_ns, watched_ns, rested_ns);
 	/* No window of accesses has a gap. */
 	model->swaps.begin_ns = 0;
 	model->idle.fresh = model->idle.step = 0;
-	model->pause.window = (struct spill_pause_window){0};
-	model->pause.pace = 0;
+	spill_exchange_pause_interrupted(&model->pause);
 	read_activity(activity);
 	pthread_mutex_unlock(&lock);
 }
@@ -414,8 +414,10 @@ void spill_access_model_rested(struct spill_access_activity *activity, uint64_t 
 void spill_access_model_by_nodes(void)
 {
 	pthread_mutex_lock(&lock);
-	if (model)
+	if (model) {
 		model->pause = (struct spill_exchange_pause){0};
+		model->disturbed = true;
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -53,7 +53,10 @@ void spill_access_model_left_in_place(const struct spill_access_advice *advice, 
  */
 bool spill_access_model_in_place(struct spill_in_place_sums *sums, bool all);
 
-/* What was learned so far. `disturbed`: since the last call memory has moved, or a trial or a graph has run. */
+/*
+ * What was learned so far. `disturbed`: since the last call memory has moved by use, a graph was launched, or exchanges pause for a
+ * trial.
+ */
 struct spill_access_activity {
 	struct spill_learning_sums sums;
 	struct spill_in_place_cost in_place;

@@ -35,7 +35,7 @@ struct spill_access_model {
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
 	uint64_t tell_ns;           /* when its sums are told next */
-	uint64_t lost_ns;           /* by accesses in place, as far as their costs are known */
+	uint64_t lost_ns;           /* by accesses in place; a copy's cost where theirs is unknown */
 	bool disturbed;             /* spill_access_model_activity */
 };
 

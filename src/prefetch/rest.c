@@ -7,9 +7,10 @@
 #include "chunked.h"
 #include "clock.h"
 #include "learning_rest.h"
+#include "minmax.h"
 
 static _Atomic bool resting;
-static _Atomic uint64_t host_bytes; /* when the rest began */
+static _Atomic uint64_t host_bytes; /* at the last look */
 static _Atomic uint64_t until_ns;   /* of the rest */
 
 /* Threads come here at once now and then. Who holds it has the rest. */
@@ -25,23 +26,33 @@ bool spill_rest_on(void)
 
 void spill_rest_moved(void)
 {
-	if (spill_rest_on() && spill_chunked_on_host() != atomic_load(&host_bytes))
-		atomic_store(&until_ns, 0);
+	uint64_t now = spill_clock_ns();
+	if (spill_rest_on() && spill_chunked_on_host() != atomic_load(&host_bytes) &&
+	    now < atomic_load(&until_ns))
+		atomic_store(&until_ns, now);
+}
+
+/* Since the last call other memory is on the host. */
+static bool has_moved(void)
+{
+	uint64_t bytes = spill_chunked_on_host();
+	return atomic_exchange(&host_bytes, bytes) != bytes;
 }
 
 static void begin_rest(uint64_t now, uint64_t ns)
 {
 	rest_ns = now;
-	atomic_store(&host_bytes, spill_chunked_on_host());
 	atomic_store(&until_ns, now + ns);
 	atomic_store(&resting, true);
 	spill_chunked_tell();
 }
 
+/* It may end late: without launches, or with nothing on the host, there is no maintenance, and nothing is used in place. */
 static void end_rest(uint64_t now)
 {
-	spill_access_model_rested(&watched, rest_ns - watch_ns, now - rest_ns);
-	spill_learning_rest_ended(&rest, now, watched.sums);
+	uint64_t end = spill_min(now, atomic_load(&until_ns));
+	spill_access_model_rested(&watched, rest_ns - watch_ns, spill_minus(end, rest_ns));
+	spill_learning_rest_ended(&rest, now, now - end, watched.sums, watched.disturbed | has_moved());
 	watch_ns = now;
 	atomic_store(&resting, false);
 	spill_chunked_tell();
@@ -52,6 +63,7 @@ static void look(uint64_t now)
 	struct spill_access_activity activity;
 	if (!spill_access_model_activity(&activity))
 		return;
+	activity.disturbed |= has_moved();
 	uint64_t ns = spill_learning_rest_due(&rest, now, activity.sums, activity.disturbed);
 	if (rest.quiet_ns == now) {
 		watched = activity;

@@ -175,11 +175,35 @@ TEST(what_was_not_watched_counts_as_before)
 	struct spill_in_place_cost since = cost;
 	launch(64 * MIB, 7 * MS, true);
 	struct spill_in_place_cost seen = cost;
-	spill_in_place_cost_rested(&cost, &since, 400, 100);
-	assert_int_equal(cost.bytes - since.bytes, (seen.bytes - since.bytes) / 4 * 5);
-	assert_int_equal(cost.most_ns - since.most_ns, (seen.most_ns - since.most_ns) / 4 * 5);
-	assert_int_equal(cost.named_kib - since.named_kib, (seen.named_kib - since.named_kib) / 4 * 5);
+	spill_in_place_cost_rested(&cost, &since, 8 * MS, 400, 100);
+	assert_int_equal(cost.bytes - seen.bytes, 16 * MIB);
+	assert_int_equal(cost.ns - seen.ns, 2 * MS);
+	assert_int_equal(cost.most_ns - seen.most_ns, 2 * MS);
+	assert_int_equal(cost.named_kib - seen.named_kib, 16 << 10);
+	/* As many bytes as the link carries in the time that was lost. */
 	seen = cost;
-	spill_in_place_cost_rested(&cost, &seen, 400, 100);
+	spill_in_place_cost_rested(&cost, &since, 8 * 1000, 400, 100);
+	assert_int_equal(cost.bytes - seen.bytes, 2000 * 64);
+	seen = cost;
+	spill_in_place_cost_rested(&cost, &seen, 0, 400, 100);
 	assert_int_equal(cost.bytes, seen.bytes);
+	assert_int_equal(cost.ns, seen.ns);
+}
+
+/* Launches that waited long for a time are no use of the window in which it arrives; those of the window are. */
+TEST(what_was_not_watched_is_counted_by_use)
+{
+	for (unsigned i = 0; i < 100; i++)
+		launch(64 * MIB, 0, false);
+	struct spill_in_place_cost since = cost;
+	launch(64 * MIB, 0, false);
+	spill_in_place_cost_rested(&cost, &since, 4 * MS, 400, 100);
+	assert_int_equal(cost.named_kib, 16 << 10);
+	assert_int_equal(cost.unknown_kib, 101 * 64 << 10);
+	since = cost;
+	measured(64 * MIB, 200000);
+	struct spill_in_place_cost seen = cost;
+	spill_in_place_cost_rested(&cost, &since, 0, 400, 100);
+	assert_int_equal(cost.bytes, seen.bytes);
+	assert_int_equal(cost.most_ns, seen.most_ns);
 }

@@ -39,7 +39,7 @@ static uint64_t watch(unsigned ms, unsigned lost_us)
 static void sleep_for(uint64_t ns)
 {
 	now += ns;
-	spill_learning_rest_ended(&rest, now, sums);
+	spill_learning_rest_ended(&rest, now, 0, sums, false);
 }
 
 TEST(rests_after_a_while)
@@ -110,4 +110,21 @@ TEST(learns_on_where_that_costs_nothing)
 		sums.accesses += 15;
 		assert_int_equal(spill_learning_rest_due(&rest, now, sums, false), 0);
 	}
+}
+
+/* Nothing was launched meanwhile, so nothing is known of that time. */
+TEST(time_without_launches_is_not_quiet)
+{
+	uint64_t due = watch(2 * FIRST_MS, 0);
+	now += due + 3600 * 1000 * MS;
+	spill_learning_rest_ended(&rest, now, 3600 * 1000 * MS, sums, false);
+	assert_in_range(watch(200, 0), due, due + 30 * MS);
+}
+
+TEST(begins_anew_if_something_moved_in_the_rest)
+{
+	now += watch(2 * FIRST_MS, 0);
+	spill_learning_rest_ended(&rest, now, 0, sums, true);
+	assert_int_equal(watch(FIRST_MS - 100, 0), 0);
+	assert_in_range(watch(400, 0), 1, 200 * MS);
 }

@@ -160,6 +160,26 @@ TEST(other_memory_on_the_host_wakes)
 	assert_false(spill_rest_on());
 }
 
+/* Nothing is used in place meanwhile. */
+TEST(a_rest_that_ends_late_counts_as_long_as_it_was_to_be)
+{
+	run_until(true, 3000);
+	fake_clock.ns += 3600 * 1000 * MS;
+	run(1, 0);
+	assert_false(spill_rest_on());
+	assert_in_range(seen.rested_ns, 120 * MS, 150 * MS);
+	/* Or until all memory left the host. */
+	run_until(true, 3000);
+	run(10, 0);
+	world.on_host = 0;
+	spill_rest_moved();
+	fake_clock.ns += 3600 * 1000 * MS;
+	spill_rest_moved();
+	run(1, 0);
+	assert_false(spill_rest_on());
+	assert_in_range(seen.rested_ns, 10 * MS, 12 * MS);
+}
+
 /* Who holds the model's lock is asked again. */
 TEST(a_busy_model_is_asked_later)
 {
@@ -178,5 +198,26 @@ TEST(a_forked_child_does_not_rest)
 	run(1900, 0);
 	assert_false(spill_rest_on());
 	assert_int_equal(seen.rested, 0);
+	run_until(true, 300);
+}
+
+/* As if it had moved before. */
+TEST(a_rest_that_something_disturbs_is_the_last_for_a_while)
+{
+	run_until(true, 3000);
+	world.activity.disturbed = true;
+	run_until(false, 300);
+	run(1900, 0);
+	assert_false(spill_rest_on());
+	run_until(true, 300);
+	world.on_host++;
+	spill_rest_moved();
+	run_until(false, 2);
+	run(1900, 0);
+	assert_false(spill_rest_on());
+	/* Or beside a rest. */
+	world.on_host++;
+	run(1900, 0);
+	assert_false(spill_rest_on());
 	run_until(true, 300);
 }
