@@ -26,10 +26,9 @@ bool spill_rest_on(void)
 
 void spill_rest_moved(void)
 {
-	uint64_t now = spill_clock_ns();
-	if (spill_rest_on() && spill_chunked_on_host() != atomic_load(&host_bytes) &&
-	    now < atomic_load(&until_ns))
-		atomic_store(&until_ns, now);
+	if (!spill_rest_on() || spill_chunked_on_host() == atomic_load(&host_bytes))
+		return;
+	atomic_store(&until_ns, spill_min(spill_clock_ns(), atomic_load(&until_ns)));
 }
 
 /* Since the last call other memory is on the host. */
