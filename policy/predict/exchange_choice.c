@@ -14,6 +14,13 @@
 /* Slices of chunks that are perhaps needed. */
 #define MAYBE 4
 
+/*
+ * A stay is wide if the program uses no more than the device can hold for so many times as long as it takes to use half of that. It goes to and fro
+ * between things, each of which fits, such as its models (docs/adr/0048-wide-stays.md). Then a chunk stays until the program goes on
+ * with something else. In a sweep over all memory it is twice as long.
+ */
+#define WIDE 4
+
 #define MIB ((uint64_t)1 << 20)
 
 static bool may_come(const struct spill_exchange_chunk *chunk)
@@ -58,6 +65,7 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 		chunk->last = UINT64_MAX;
 		chunk->launch = 0;
 		chunk->excess_ns = is_needed_or_maybe(chunk) ? chunk_excess(benefit, site, chunk->key) : 0;
+		chunk->wide_ns = chunk->excess_ns;
 	}
 }
 
@@ -96,9 +104,9 @@ static uint64_t rent(const struct spill_exchange_choice *choice,
 /* What look_forward has seen so far. A step is the access of one chunk: a buffer is used from its begin on. */
 struct forward {
 	uint64_t steps;
-	uint64_t used;     /* bytes of all accessed chunks, each once */
-	uint64_t stay;     /* steps */
-	uint64_t launches; /* one launch can have several buffers in a chunk, and costs it once */
+	uint64_t used;       /* bytes of all accessed chunks, each once */
+	uint64_t stay, wide; /* steps: until `horizon` was used, and until all of the resident bytes were */
+	uint64_t launches;   /* one launch can have several buffers in a chunk, and costs it once */
 };
 
 static inline void add_step(const struct spill_exchange_choice *choice, struct forward *seen,
@@ -110,11 +118,25 @@ static inline void add_step(const struct spill_exchange_choice *choice, struct f
 		chunk->next = seen->steps;
 		seen->used += chunk->bytes;
 	}
-	bool stays = seen->used - chunk->bytes < choice->horizon;
+	uint64_t others = seen->used - chunk->bytes;
+	bool stays = others < choice->horizon, wide = others / 2 < choice->horizon;
 	seen->stay = stays ? seen->steps : seen->stay;
-	if (chunk->launch != seen->launches && (stays ? may_come(chunk) : may_go(chunk)))
-		chunk->excess_ns += chunk_excess(benefit, site, chunk->key);
+	seen->wide = wide ? seen->steps : seen->wide;
+	bool counts = stays ? may_come(chunk) : may_go(chunk),
+	     counts_wide = wide ? may_come(chunk) : may_go(chunk);
+	if (chunk->launch != seen->launches && (counts || counts_wide)) {
+		uint64_t ns = chunk_excess(benefit, site, chunk->key);
+		chunk->excess_ns += counts ? ns : 0;
+		chunk->wide_ns += counts_wide ? ns : 0;
+	}
 	chunk->launch = seen->launches;
+}
+
+static void widen(struct spill_exchange_choice *choice, struct forward *seen)
+{
+	seen->stay = seen->wide;
+	for (unsigned i = 0; i < choice->count; i++)
+		choice->chunks[i].excess_ns = choice->chunks[i].wide_ns;
 }
 
 /*
@@ -137,6 +159,8 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 		while ((chunk = spill_exchange_next_chunk(choice, &range)))
 			add_step(choice, &seen, chunk, benefit, use.site);
 	}
+	if (seen.stay && seen.wide / WIDE >= seen.stay)
+		widen(choice, &seen);
 	if (benefit && !choice->always)
 		choice->rent_ns = rent(choice, benefit, seen.stay, seen.steps);
 }

@@ -44,6 +44,7 @@ struct spill_exchange_chunk {
 	uint64_t launch; /* the last predicted launch that accesses it, for the choice */
 	/* Cost of a MiB in place: by the accesses of its coming stay, or, if it may go, by those behind that. */
 	uint64_t excess_ns;
+	uint64_t wide_ns; /* the same of a wide stay (exchange_choice.c), for the choice */
 };
 
 struct spill_exchange_choice {
@@ -52,11 +53,12 @@ struct spill_exchange_choice {
 	struct spill_chunk_index index; /* of all chunks */
 	unsigned *ranks;                /* room for `count` numbers, to sort in here. */
 	uint64_t room;                  /* device bytes that are free without a demotion. */
-	uint64_t spare;   /* part of it to leave free again, if victims exist that are not needed soon. */
-	uint64_t slice;   /* most bytes to promote at once, unless more are needed. */
-	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
-	bool always;      /* promote needed chunks at any cost (movable.follow = on) */
-	bool swaps_only;  /* an exchange was not asked for: nothing moves but by a swap */
+	uint64_t spare; /* part of it to leave free again, if victims exist that are not needed soon. */
+	uint64_t slice; /* most bytes to promote at once, unless more are needed. */
+	/* a stay ends after accesses to so many other bytes, half of the resident ones, or twice as many (exchange_choice.c) */
+	uint64_t horizon;
+	bool always;     /* promote needed chunks at any cost (movable.follow = on) */
+	bool swaps_only; /* an exchange was not asked for: nothing moves but by a swap */
 	bool idle_only; /* by a swap only chunks leave that were not accessed in its window (idle_window.h) */
 	bool graph;     /* the launch is a graph, whose memory finds its places by trials: nothing swaps */
 	bool ahead;     /* nothing is needed yet: promote what is used next, whatever that saves */

@@ -420,11 +420,42 @@ TEST(uses_of_one_stay_add_up)
 	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 99, 101);
 }
 
+/* Four chunks on the device have room for one of two models of three. Each is used for so many steps in turns. */
+static void take_turns(unsigned steps)
+{
+	add_both(2, 4);
+	window.horizon = 128 * MIB;
+	excess(SITE, 20);
+	for (unsigned turn = 0; turn < 8; turn++)
+		for (unsigned step = 0; step < steps; step++)
+			for (unsigned part = 1; part <= 3; part++)
+				use(part + 3 * (turn % 2), SITE);
+	need(1);
+}
+
+/* A step of a model is more than half of the device, and all its steps are less than the device. */
+TEST(a_stay_is_wide_where_the_program_takes_turns)
+{
+	take_turns(10);
+	assert_true(choose(&reuse));
+	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 199, 201);
+	verdicts("+....-");
+	/* What leaves loses half of its own turn, and at most half of a copy. */
+	assert_in_range(window.rent_ns * 100 / SPILL_BENEFIT_COPY_NS_PER_MIB, 45, 50);
+}
+
+TEST(short_turns_are_no_wide_stay)
+{
+	take_turns(1);
+	assert_false(choose(&reuse));
+	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 19, 21);
+}
+
 /* Each is used twice in a row. Which of the two is on the device is all the same, so an exchange only costs. */
 TEST(the_one_that_leaves_is_worth_something_too)
 {
 	add_both(1, 1);
-	window.horizon = 64 * MIB;
+	window.horizon = 32 * MIB; /* of 64 */
 	excess(SITE, 65);
 	for (unsigned i = 0; i < 40; i++)
 		use(1 + i / 2 % 2, SITE);
