@@ -20,6 +20,12 @@
  * with something else. In a sweep over all memory it is twice as long.
  */
 #define WIDE 4
+/*
+ * So many quarters of what is lost by chunks that leave are added to the price. In a sweep half of it, because some of them came by an exchange,
+ * and would leave for another one. In turns all of them come back, but by exchanges that save something as well.
+ */
+#define RENT 2
+#define WIDE_RENT 3
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -80,9 +86,8 @@ static uint64_t mib_of(const struct spill_exchange_chunk *chunk)
 }
 
 /*
- * Half of what is lost by the chunks that leave: their accesses in place as long as the stay lasts,
- * which is `stay` of a period's `steps`, or their way back. Half, because some of them came by an
- * exchange, and would leave for another one. Without it, chunks change places although those that
+ * What is lost by the chunks that leave: their accesses in place as long as the stay lasts, which is
+ * `stay` of a period's `steps`, or their way back. Without it, chunks change places although those that
  * leave are worth as much (docs/adr/0021-stop-exchange-go.md).
  */
 static uint64_t rent(const struct spill_exchange_choice *choice,
@@ -98,7 +103,7 @@ static uint64_t rent(const struct spill_exchange_choice *choice,
 			ns += mib_of(chunk) * chunk->excess_ns;
 		}
 	}
-	return mib && steps ? spill_min(ns / mib * stay / steps, spill_benefit_copy_cost(benefit)) / 2 : 0;
+	return mib && steps ? spill_min(ns / mib * stay / steps, spill_benefit_copy_cost(benefit)) : 0;
 }
 
 /* What look_forward has seen so far. A step is the access of one chunk: a buffer is used from its begin on. */
@@ -132,11 +137,15 @@ static inline void add_step(const struct spill_exchange_choice *choice, struct f
 	chunk->launch = seen->launches;
 }
 
-static void widen(struct spill_exchange_choice *choice, struct forward *seen)
+/* True: the stay is wide, and everything counts accordingly. */
+static bool widen(struct spill_exchange_choice *choice, struct forward *seen)
 {
+	if (!seen->stay || seen->wide / WIDE < seen->stay)
+		return false;
 	seen->stay = seen->wide;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].excess_ns = choice->chunks[i].wide_ns;
+	return true;
 }
 
 /*
@@ -159,10 +168,9 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 		while ((chunk = spill_exchange_next_chunk(choice, &range)))
 			add_step(choice, &seen, chunk, benefit, use.site);
 	}
-	if (seen.stay && seen.wide / WIDE >= seen.stay)
-		widen(choice, &seen);
+	unsigned quarters = widen(choice, &seen) ? WIDE_RENT : RENT;
 	if (benefit && !choice->always)
-		choice->rent_ns = rent(choice, benefit, seen.stay, seen.steps);
+		choice->rent_ns = rent(choice, benefit, seen.stay, seen.steps) * quarters / 4;
 }
 
 /* Finds the age of possible victims without a prediction, for the eviction order. */
