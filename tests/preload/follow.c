@@ -11,7 +11,7 @@
  *	parts:N:STEPS       that for it, so often, the first 64 MiB part after part of 4 MiB, a kernel each
  *	read:N              a kernel that reads it
  *	reread:STEPS:TIMES  so often each buffer in turn, a kernel each, that reads every word so many times
- *	peek:N:MS           for so long small kernels, one behind the other, that read 4 KiB of the newest buffer, and one of 1,024 of buffer N
+ *	peek:N:MS           for so long small kernels, one behind the other, that read 4 KiB of the newest buffer, and one of 4,096 of buffer N
  *	extra:N             use by a launch whose parameters are one block of memory
  *	views:N views:N:1   four buffers from N on are filled by one kernel that takes a structure with their addresses by value; in
  *	                    such a block
@@ -181,7 +181,7 @@ static CUresult peek(const struct buffer *buffer, uint64_t ms)
 	CUresult result = CUDA_SUCCESS;
 
 	while (!result && now_ms() < end) {
-		for (unsigned i = 0; i < 1024 && !result; i++) {
+		for (unsigned i = 0; i < 4096 && !result; i++) {
 			uint64_t words = 512, out = (uintptr_t)pinned,
 			         address = (i ? &buffers[count - 1] : buffer)->block.address;
 			void *parameters[] = {&address, &words, &out};
