@@ -24,8 +24,8 @@
  * So many quarters of what is lost by chunks that leave are added to the price. In a sweep half of it, because some of them came by an exchange,
  * and would leave for another one. In turns all of them come back, but by exchanges that save something as well.
  */
-#define RENT 2
-#define WIDE_RENT 3
+#define RENT_QUARTERS 2
+#define WIDE_RENT_QUARTERS 3
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -114,6 +114,12 @@ struct forward {
 	uint64_t launches;   /* one launch can have several buffers in a chunk, and costs it once */
 };
 
+/* An access within the stay counts for a chunk that may come, and one behind it for a chunk that may go. */
+static inline bool does_count(const struct spill_exchange_chunk *chunk, bool stays)
+{
+	return stays ? may_come(chunk) : may_go(chunk);
+}
+
 static inline void add_step(const struct spill_exchange_choice *choice, struct forward *seen,
                             struct spill_exchange_chunk *chunk, const struct spill_migration_benefit *benefit,
                             uint16_t site)
@@ -127,8 +133,7 @@ static inline void add_step(const struct spill_exchange_choice *choice, struct f
 	bool stays = others < choice->horizon, wide = others / 2 < choice->horizon;
 	seen->stay = stays ? seen->steps : seen->stay;
 	seen->wide = wide ? seen->steps : seen->wide;
-	bool counts = stays ? may_come(chunk) : may_go(chunk),
-	     counts_wide = wide ? may_come(chunk) : may_go(chunk);
+	bool counts = does_count(chunk, stays), counts_wide = does_count(chunk, wide);
 	if (chunk->launch != seen->launches && (counts || counts_wide)) {
 		uint64_t ns = chunk_excess(benefit, site, chunk->key);
 		chunk->excess_ns += counts ? ns : 0;
@@ -168,7 +173,7 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 		while ((chunk = spill_exchange_next_chunk(choice, &range)))
 			add_step(choice, &seen, chunk, benefit, use.site);
 	}
-	unsigned quarters = widen(choice, &seen) ? WIDE_RENT : RENT;
+	unsigned quarters = widen(choice, &seen) ? WIDE_RENT_QUARTERS : RENT_QUARTERS;
 	if (benefit && !choice->always)
 		choice->rent_ns = rent(choice, benefit, seen.stay, seen.steps) * quarters / 4;
 }

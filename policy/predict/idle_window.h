@@ -40,6 +40,12 @@ struct spill_idle_window {
 /* A chunk is used in place, `gap` uses after the last time. */
 void spill_idle_window_use(struct spill_idle_window *window, struct spill_idle_point at, uint64_t gap);
 
+/* Its accesses have a gap: the next use begins it anew. */
+static inline void spill_idle_window_interrupted(struct spill_idle_window *window)
+{
+	window->fresh = window->step = 0;
+}
+
 /* True: a look may take place, over the accesses since .first. */
 bool spill_idle_window_is_due(const struct spill_idle_window *window, struct spill_idle_point at,
                               uint64_t now_ns);

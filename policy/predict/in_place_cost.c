@@ -76,16 +76,20 @@ void spill_in_place_cost_end(struct spill_in_place_cost *cost, struct spill_migr
 	}
 }
 
-/* value * (1 + more / of), or the largest number. pre: of != 0 */
-static uint64_t in_proportion(uint64_t value, uint64_t more, uint64_t of)
+/* value * more / of, or the largest number. pre: of != 0 */
+static uint64_t share_of(uint64_t value, uint64_t more, uint64_t of)
 {
 	uint64_t share;
 
 	if (!__builtin_mul_overflow(value, more, &share))
-		share /= of;
-	else if (__builtin_mul_overflow(value / of, more, &share))
-		share = UINT64_MAX;
-	return spill_plus(value, share);
+		return share / of;
+	return __builtin_mul_overflow(value / of, more, &share) ? UINT64_MAX : share;
+}
+
+/* value * (1 + more / of), or the largest number. pre: of != 0 */
+static uint64_t in_proportion(uint64_t value, uint64_t more, uint64_t of)
+{
+	return spill_plus(value, share_of(value, more, of));
 }
 
 void spill_in_place_cost_rested(struct spill_in_place_cost *cost, const struct spill_in_place_cost *since,
@@ -94,8 +98,8 @@ void spill_in_place_cost_rested(struct spill_in_place_cost *cost, const struct s
 	/* A launch whose time becomes known in the window leaves this sum as it is. */
 	uint64_t kib =
 	    spill_minus(cost->named_kib + cost->unknown_kib, since->named_kib + since->unknown_kib);
-	uint64_t missed_kib = in_proportion(kib, rested_ns, watched_ns) - kib;
-	uint64_t missed_ns = in_proportion(lost_ns, rested_ns, watched_ns) - lost_ns;
+	uint64_t missed_kib = share_of(kib, rested_ns, watched_ns);
+	uint64_t missed_ns = share_of(lost_ns, rested_ns, watched_ns);
 
 	cost->named_kib += missed_kib;
 	cost->bytes += spill_min(missed_kib << 10, carried_bytes(missed_ns));

@@ -1,9 +1,10 @@
 /*
  * When the accesses of launches need not be learned, for a moment.
  *
- * To learn them takes some us a launch, which only the CPU feels. Where next to nothing is lost in place, and nothing moves,
- * it is for nothing: in programs that are bound by their launches it took 8 to 10 % of the time (docs/adr/0047-learning-rests.md). So learning rests after a while of that, for a small part of that while.
- * A program that goes on with something else loses no more than this part before it is seen.
+ * To learn them takes some us of the CPU for each launch: 8 to 10 % of the time of programs that are bound by their launches
+ * (docs/adr/0047-learning-rests.md). It is for nothing where next to nothing is lost in place, and nothing moves. After a while
+ * of that learning rests, for a small part of that while. A program that goes on with something else loses no more than this
+ * part before it is seen.
  *
  * All memory is in the struct. Zeroed, no watch has begun. Times are ns.
  */
@@ -16,13 +17,13 @@
 /* What was learned so far. */
 struct spill_learning_sums {
 	uint64_t accesses;
-	uint64_t lost_ns; /* by accesses in place, as far as it is known, at most */
+	uint64_t lost_ns; /* by accesses in place; a copy's cost where theirs is unknown */
 };
 
 struct spill_learning_rest {
 	uint64_t quiet_ns;                 /* since then next to nothing was lost */
 	uint64_t begin_ns;                 /* of the window that is watched; 0: none */
-	struct spill_learning_sums before; /* the window */
+	struct spill_learning_sums before; /* what was learned before that window */
 	uint64_t rest_ns;                  /* the last rest took so long */
 };
 

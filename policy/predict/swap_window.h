@@ -38,6 +38,12 @@ bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spi
 uint64_t spill_swap_window_first(const struct spill_swap_window *window,
                                  const struct spill_access_history *history);
 
+/* Its accesses have a gap, or were not as they will be: the next look at the window begins it anew. */
+static inline void spill_swap_window_interrupted(struct spill_swap_window *window)
+{
+	window->begin_ns = 0;
+}
+
 /* A look takes place. The next one waits, each time twice as long. */
 void spill_swap_window_looked(struct spill_swap_window *window, const struct spill_access_history *history,
                               uint64_t now_ns);

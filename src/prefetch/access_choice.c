@@ -119,7 +119,7 @@ static bool begins_pause(struct spill_access_model *model, struct spill_exchange
 	                          spill_clock_ns());
 	if (!spill_exchange_pauses(pause))
 		return false;
-	model->swaps.begin_ns = 0; /* its window has exchanges */
+	spill_swap_window_interrupted(&model->swaps); /* it has exchanges */
 	return true;
 }
 

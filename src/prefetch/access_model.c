@@ -281,7 +281,7 @@ static __attribute__((noinline)) void fill_advice(struct spill_access_advice *ad
 		advice->excess_ns = excess_ns;
 	else
 		add_in_place(advice->site, access->host_bytes, ns, known);
-	model->lost_ns += spill_min(excess_ns * (access->host_bytes >> 20),
+	model->lost_ns += spill_min(ns - model->benefit.sites[advice->site].resident_ns,
 	                            spill_benefit_most_lost(&model->benefit, advice->site));
 	advice->waited = model->benefit.sites[advice->site].waiting;
 	if (!model->in_place_since_ns)
@@ -403,9 +403,8 @@ void spill_access_model_rested(struct spill_access_activity *activity, uint64_t 
 	pthread_mutex_lock(&lock);
 	spill_in_place_cost_rested(&model->in_place, &activity->in_place,
 	                           model->lost_ns - activity->sums.lost_ns, watched_ns, rested_ns);
-	/* No window of accesses has a gap. */
-	model->swaps.begin_ns = 0;
-	model->idle.fresh = model->idle.step = 0;
+	spill_swap_window_interrupted(&model->swaps);
+	spill_idle_window_interrupted(&model->idle);
 	spill_exchange_pause_interrupted(&model->pause);
 	read_activity(activity);
 	pthread_mutex_unlock(&lock);

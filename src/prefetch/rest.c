@@ -17,7 +17,7 @@ static _Atomic uint64_t until_ns;   /* of the rest */
 static atomic_flag held = ATOMIC_FLAG_INIT;
 static struct spill_learning_rest rest;
 static struct spill_access_activity watched; /* when the last watch began */
-static uint64_t watch_ns, rest_ns;           /* when it began, and the rest */
+static uint64_t watched_since_ns, rests_since_ns;
 
 bool spill_rest_on(void)
 {
@@ -40,7 +40,7 @@ static bool has_moved(void)
 
 static void begin_rest(uint64_t now, uint64_t ns)
 {
-	rest_ns = now;
+	rests_since_ns = now;
 	atomic_store(&until_ns, now + ns);
 	atomic_store(&resting, true);
 	spill_chunked_tell();
@@ -50,9 +50,11 @@ static void begin_rest(uint64_t now, uint64_t ns)
 static void end_rest(uint64_t now)
 {
 	uint64_t end = spill_min(now, atomic_load(&until_ns));
-	spill_access_model_rested(&watched, rest_ns - watch_ns, spill_minus(end, rest_ns));
-	spill_learning_rest_ended(&rest, now, now - end, watched.sums, watched.disturbed | has_moved());
-	watch_ns = now;
+	bool moved = has_moved();
+	spill_access_model_rested(&watched, rests_since_ns - watched_since_ns,
+	                          spill_minus(end, rests_since_ns));
+	spill_learning_rest_ended(&rest, now, now - end, watched.sums, moved || watched.disturbed);
+	watched_since_ns = now;
 	atomic_store(&resting, false);
 	spill_chunked_tell();
 }
@@ -64,9 +66,9 @@ static void look(uint64_t now)
 		return;
 	activity.disturbed |= has_moved();
 	uint64_t ns = spill_learning_rest_due(&rest, now, activity.sums, activity.disturbed);
-	if (rest.quiet_ns == now) {
+	if (rest.quiet_ns == now) { /* what was lost before says nothing of a rest */
 		watched = activity;
-		watch_ns = now;
+		watched_since_ns = now;
 	}
 	if (ns)
 		begin_rest(now, ns);

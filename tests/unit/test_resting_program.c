@@ -1,8 +1,6 @@
 /* A program whose launches are not reported for a moment, again and again (rest.h). The replay has its times. */
 #include "unit.h"
 
-#include <string.h>
-
 #include "replay_sim.h"
 
 #define MS 1000000ull
