@@ -21,7 +21,6 @@
 #include "promote.h"
 #include "quiesce.h"
 #include "registry.h"
-#include "rest.h"
 
 #define US 1000ull
 #define MIB ((uint64_t)1 << 20)
@@ -336,14 +335,13 @@ static void submit(const struct recording *in, const struct recorded_launch *lau
 	*end = device.done_ns;
 }
 
-/* As the gate's maintenance (launch_access.c). */
+/* As the gate does. */
 static void maintain(void)
 {
-	if (policy.movable_follow != SPILL_FOLLOW_AUTO || !spill_chunked_on_host() ||
-	    spill_clock_ns() - device.maintained_ns < SPILL_GATE_MAINTENANCE_NS)
+	if (spill_clock_ns() - device.maintained_ns < SPILL_GATE_MAINTENANCE_NS)
 		return;
 	device.maintained_ns = spill_clock_ns();
-	spill_rest_maintain();
+	spill_launch_access_maintain();
 }
 
 static void run_launch(const struct recording *in, const struct recorded_launch *launch)
@@ -354,9 +352,7 @@ static void run_launch(const struct recording *in, const struct recorded_launch 
 	maintain();
 	describe(&access, in, launch);
 	describe_ranges(&access, in, launch);
-	/* As long as something is on the host, but not in a rest (launch_access.h). */
-	bool wanted =
-	    spill_chunked_on_host() && policy.movable_follow != SPILL_FOLLOW_OFF && !spill_rest_on();
+	bool wanted = spill_launch_access_wanted;
 	device.unreported += !wanted;
 	void *stopwatch = wanted ? spill_before_launch(&access) : NULL;
 	device.timed += stopwatch != NULL;
@@ -392,6 +388,7 @@ static struct replay_result run(const struct recording *recording, enum spill_fo
 	memset(&device, 0, sizeof(device));
 	fake_clock_use(1000 * US);
 	const uint64_t fake_clock_begin = device.done_ns = spill_clock_ns();
+	spill_chunked_observe(spill_launch_access_moved);
 	make_memory(recording, resident);
 	for (unsigned i = 0; i < recording->phase_count; i++)
 		run_phase(recording, &recording->phases[i], &result);

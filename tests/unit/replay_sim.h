@@ -17,7 +17,7 @@ struct replay_result {
 	uint64_t moved[REPLAY_PERIODS];     /* bytes that came in each */
 	unsigned timed[REPLAY_PERIODS];     /* launches of each that were timed */
 	unsigned count;
-	unsigned submitted, unreported;  /* launches of all periods, and those in a rest */
+	unsigned submitted, unreported;  /* launches of all periods, and those that were not reported */
 	uint64_t ns;                     /* all periods */
 	uint64_t lost_ns, used_bytes;    /* by uses on the host, without copies and sets */
 	struct spill_in_place_sums told; /* the same as estimated for the reports */

@@ -217,7 +217,7 @@ static void print_told(void)
 	print_ms("lost", (double)ours.lost_ns);
 	print_ms("told", (double)ours.told.ns);
 	print_ms("told at most", (double)ours.told.most_ns);
-	printf("; MiB %llu, told %llu; %u of %u launches in a rest\n",
+	printf("; MiB %llu, told %llu; %u of %u launches not reported\n",
 	       (unsigned long long)ours.used_bytes >> 20, (unsigned long long)ours.told.bytes >> 20,
 	       ours.unreported, ours.submitted);
 }
