@@ -5,6 +5,7 @@ usage: program_job.py NAME STEPS      NAME: see PROGRAMS
 Each needs 7 to 11 GiB. Standard output is the tokens or losses, a step a line, digit for digit: they must not depend on where
 memory is. Standard error: as of train_job.py.
 """
+import itertools
 import sys
 import time
 
@@ -24,21 +25,29 @@ def llama(layers):
                                             num_attention_heads=32, num_key_value_heads=8, max_position_embeddings=8192))
 
 
-def generate(layers, batch, length, count):
-    """A step: greedy, `count` tokens. The cache goes on growing from step to step."""
-    net = llama(layers).eval()
-    tokens = torch.randint(WORDS, (batch, length), device="cuda")
-    cache = None
+def greedy(net, come, count, cache=None, keeps=True):
+    """`count` tokens of each row, and the cache."""
+    made = []
+    with torch.inference_mode():
+        for _ in range(count):
+            answer = net(input_ids=come, past_key_values=cache, use_cache=keeps, logits_to_keep=1)
+            come, cache = answer.logits[:, -1].argmax(1, keepdim=True), answer.past_key_values
+            made.append(come)
+    return torch.cat(made, 1), cache
+
+
+def generate(net, batch, length, count, steps=sys.maxsize):
+    """A step: `count` tokens. The cache goes on growing for so many steps, then there is a new prompt."""
+    tokens, cache, done = None, None, 0
 
     def step():
-        nonlocal tokens, cache
-        made = []
-        with torch.inference_mode():
-            for _ in range(count):
-                answer = net(input_ids=tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
-                tokens, cache = answer.logits[:, -1].argmax(1, keepdim=True), answer.past_key_values
-                made.append(tokens)
-        return torch.cat(made, 1)
+        nonlocal tokens, cache, done
+        if done % steps == 0:
+            tokens, cache = torch.randint(WORDS, (batch, length), device="cuda"), None
+        done += 1
+        made, cache = greedy(net, tokens, count, cache)
+        tokens = made[:, -1:]
+        return made
     return step
 
 
@@ -46,56 +55,25 @@ def prompt(layers, batch, length, count=0):
     """A step: reads a prompt, then generates. Nothing is kept for the next step."""
     net = llama(layers).eval()
     tokens = torch.randint(WORDS, (batch, length), device="cuda")
-
-    def step():
-        come, cache, made = tokens, None, []
-        with torch.inference_mode():
-            for _ in range(count + 1):
-                answer = net(input_ids=come, past_key_values=cache, use_cache=count > 0, logits_to_keep=1)
-                come, cache = answer.logits[:, -1].argmax(1, keepdim=True), answer.past_key_values
-                made.append(come)
-        return torch.cat(made, 1)
-    return step
+    return lambda: greedy(net, tokens, count + 1, keeps=count > 0)[0]
 
 
 def turns(layers, batch, length, steps):
     """Two models in one process. A step reads a prompt. Each model has so many steps, then it is the other's turn."""
     nets = [llama(layers).eval() for _ in range(2)]
     tokens = torch.randint(WORDS, (batch, length), device="cuda")
-    done = 0
-
-    def step():
-        nonlocal done
-        net = nets[done // steps % 2]
-        done += 1
-        with torch.inference_mode():
-            return net(input_ids=tokens, use_cache=False, logits_to_keep=1).logits[:, -1].argmax(1, keepdim=True)
-    return step
+    turn = itertools.cycle(net for net in nets for _ in range(steps))
+    return lambda: greedy(next(turn), tokens, 1, keeps=False)[0]
 
 
-def experts(layers, count):
-    """A mixture of experts. A step: greedy, 4 tokens of one sequence. A new prompt each `count` steps."""
+def mixture(layers):
+    """A mixture of 16 experts a layer, of which a token reads two."""
     from transformers import MixtralConfig, MixtralForCausalLM  # pylint: disable=import-outside-toplevel
     wait_for_turn()
     torch.set_default_dtype(torch.bfloat16)
     with torch.device("cuda"):
-        net = MixtralForCausalLM(MixtralConfig(vocab_size=WORDS, hidden_size=2048, intermediate_size=5632, num_hidden_layers=layers,
-                                               num_attention_heads=16, num_key_value_heads=4, num_local_experts=16)).eval()
-    tokens, cache, done = None, None, 0
-
-    def step():
-        nonlocal tokens, cache, done
-        if done % count == 0:
-            tokens, cache = torch.randint(WORDS, (1, 128), device="cuda"), None
-        done += 1
-        made = []
-        with torch.inference_mode():
-            for _ in range(4):
-                answer = net(input_ids=tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
-                tokens, cache = answer.logits[:, -1].argmax(1, keepdim=True), answer.past_key_values
-                made.append(tokens)
-        return torch.cat(made, 1)
-    return step
+        return MixtralForCausalLM(MixtralConfig(vocab_size=WORDS, hidden_size=2048, intermediate_size=5632, num_hidden_layers=layers,
+                                                num_attention_heads=16, num_key_value_heads=4, num_local_experts=16))
 
 
 def training(net, optimizer, loss_of, autocast=True):
@@ -175,8 +153,8 @@ def adamw(parameters):
 
 
 PROGRAMS = {
-    "decode-1": lambda: generate(24, 1, 128, 4),
-    "decode-32": lambda: generate(18, 32, 512, 4),
+    "decode-1": lambda: generate(llama(24).eval(), 1, 128, 4),
+    "decode-32": lambda: generate(llama(18).eval(), 32, 512, 4),
     "prompt": lambda: prompt(24, 1, 4096),
     "chat": lambda: prompt(24, 1, 512, 8),
     "sgd": lambda: transformer(24, sgd),
@@ -187,7 +165,7 @@ PROGRAMS = {
     "convolutions": lambda: convolutions(24),
     "lora": lambda: lora(16, 1),
     "turns": lambda: turns(12, 2, 512, 40),
-    "experts": lambda: experts(8, 60),
+    "experts": lambda: generate(mixture(8).eval(), 1, 128, 4, 60),
 }
 
 
