@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "minmax.h"
+#include "swap_window.h"
 
 #define MS 1000000ull
 
-/* A window has at least so many periods of the program, and this time. */
-#define PERIODS 2
-#define LEAST_NS (250 * MS)
+/* A window has at least a period of the program, and this time. */
+#define LEAST_NS (500 * MS)
 /*
  * A trial settles for so many periods before its window begins: memory goes back to where it was allocated
  * (residency/restore.c), and chunks swap (placement_swap.h), which takes three periods to begin. Then it goes on until
@@ -22,14 +22,9 @@
 #define UNFORESEEN_SHARE 8
 /* Two windows differ by at most this part of the first. Else the program is not steady, and a trial tells nothing. */
 #define STEADY_SHARE 8
-/* A trial is worth its time if exchanges take at least this part of all time ... */
-#define MOVES_SHARE 12
-/*
- * ... and memory at home would cost at most a quarter more than they take: kernels must not become many times slower.
- * Measured: 0.8 and 0.9 where the pause paid, 1.5 and more where it did not (docs/adr/0045-exchanges-pause.md).
- */
-#define HOME_PERCENT 125
-/* The next question, if it would cost more. */
+/* A trial is worth its time if exchanges keep chunks from swapping, and take at least this part of all time. */
+#define MOVES_SHARE 32
+/* If memory at home would cost more than they do by now, kernels may become many times slower. The next question is so much later. */
 #define ASK_NS (2000 * MS)
 /* The other way has to take this part less. Times of windows differ by some per cent. */
 #define BETTER_SHARE 25
@@ -43,11 +38,12 @@
 #define WAITS 32
 #define WAIT_MOST_NS (600000 * MS)
 
-static void begin_window(struct spill_pause_window *window, const struct spill_access_history *history,
-                         uint64_t now_ns)
+static void begin_window(struct spill_pause_window *window, const struct spill_pause_point *at)
 {
-	*window = (struct spill_pause_window){
-	    .first = history->count, .begin_ns = now_ns, .unforeseen = history->unforeseen};
+	*window = (struct spill_pause_window){.first = at->history->count,
+	                                      .begin_ns = at->now_ns,
+	                                      .unforeseen = at->history->unforeseen,
+	                                      .in_place_ns = at->in_place_ns};
 }
 
 static uint64_t pace_of(uint64_t accesses, uint64_t ns)
@@ -78,17 +74,16 @@ static uint64_t period_of(const struct spill_pause_window *window)
 	return 0;
 }
 
-static bool is_whole(const struct spill_pause_window *window, const struct spill_access_history *history,
-                     uint64_t now_ns)
+static bool is_whole(const struct spill_pause_window *window, const struct spill_pause_point *at)
 {
-	return now_ns - window->begin_ns >= LEAST_NS && period_of(window) &&
-	       history->count - window->first >= PERIODS * period_of(window);
+	return at->now_ns - window->begin_ns >= LEAST_NS && period_of(window) &&
+	       at->history->count - window->first >= period_of(window);
 }
 
-static bool is_foreseen(const struct spill_pause_window *window, const struct spill_access_history *history)
+static bool is_foreseen(const struct spill_pause_window *window, const struct spill_pause_point *at)
 {
-	return UNFORESEEN_SHARE * (history->unforeseen - window->unforeseen) <=
-	       history->count - window->first;
+	return UNFORESEEN_SHARE * (at->history->unforeseen - window->unforeseen) <=
+	       at->history->count - window->first;
 }
 
 static bool is_steady(uint64_t before, uint64_t pace)
@@ -97,45 +92,44 @@ static bool is_steady(uint64_t before, uint64_t pace)
 }
 
 /* A window of the way that is kept has ended. True: it is time to try the other way. */
-static bool keep_window(struct spill_exchange_pause *pause, uint64_t accesses, bool foreseen, uint64_t pace,
-                        uint64_t now_ns)
+static bool keep_window(struct spill_exchange_pause *pause, const struct spill_pause_point *at, bool foreseen,
+                        uint64_t pace)
 {
 	bool steady = pause->pace && foreseen && is_steady(pause->pace, pace);
 
 	/* The first windows with exchanges are slow, because the program and the model begin. */
 	pause->pace = steady ? spill_min(pause->pace, pace) : pace;
 	pause->period = period_of(&pause->window);
-	pause->moves_ns = pause->window.moves_ns * pause->period / spill_max(accesses, 1);
-	return steady && now_ns >= pause->next_ns;
+	pause->cost_ns = (pause->window.moves_ns + at->in_place_ns - pause->window.in_place_ns) *
+	                 pause->period / spill_max(at->history->count - pause->window.first, 1);
+	return steady && at->now_ns >= pause->next_ns;
 }
 
-static void begin_trial(struct spill_exchange_pause *pause, const struct spill_access_history *history,
-                        uint64_t now_ns)
+static void begin_trial(struct spill_exchange_pause *pause, const struct spill_pause_point *at)
 {
 	pause->tries = true;
 	pause->asks = pause->settled = false;
-	pause->tried = history->count;
-	pause->tried_ns = now_ns;
-	begin_window(&pause->window, history, now_ns);
+	pause->tried = at->history->count;
+	pause->tried_ns = at->now_ns;
+	begin_window(&pause->window, at);
 }
 
-static void end_trial(struct spill_exchange_pause *pause, const struct spill_access_history *history,
-                      uint64_t now_ns)
+static void end_trial(struct spill_exchange_pause *pause, const struct spill_pause_point *at)
 {
-	uint64_t took_ns = now_ns - pause->tried_ns;
+	uint64_t took_ns = at->now_ns - pause->tried_ns;
 
 	pause->tries = false;
 	pause->wait_ns = spill_longer_wait(pause->wait_ns, WAITS * took_ns, WAIT_MOST_NS);
-	pause->next_ns = now_ns + pause->wait_ns;
-	begin_window(&pause->window, history, now_ns);
+	pause->next_ns = at->now_ns + pause->wait_ns;
+	begin_window(&pause->window, at);
 }
 
 static enum spill_pause_change end_in_vain(struct spill_exchange_pause *pause,
-                                           const struct spill_access_history *history, uint64_t now_ns)
+                                           const struct spill_pause_point *at)
 {
-	pause->was_ns = time_at(pause->pace, history->count - pause->tried);
-	pause->is_ns = now_ns - pause->tried_ns;
-	end_trial(pause, history, now_ns);
+	pause->was_ns = time_at(pause->pace, at->history->count - pause->tried);
+	pause->is_ns = at->now_ns - pause->tried_ns;
+	end_trial(pause, at);
 	return pause->pauses ? SPILL_PAUSE_GOES_ON : SPILL_PAUSE_IN_VAIN;
 }
 
@@ -155,35 +149,35 @@ static bool is_settled(const struct spill_exchange_pause *pause, uint64_t count)
 
 /* The trial's window has ended. */
 static enum spill_pause_change judge_trial(struct spill_exchange_pause *pause,
-                                           const struct spill_access_history *history, uint64_t now_ns)
+                                           const struct spill_pause_point *at)
 {
 	const struct spill_pause_window *window = &pause->window;
-	uint64_t pace = pace_of(history->count - window->first, now_ns - window->begin_ns);
+	uint64_t pace = pace_of(at->history->count - window->first, at->now_ns - window->begin_ns);
 
-	if (!is_foreseen(window, history) || pace + pause->pace / BETTER_SHARE > pause->pace)
-		return end_in_vain(pause, history, now_ns);
+	if (!is_foreseen(window, at) || pace + pause->pace / BETTER_SHARE > pause->pace)
+		return end_in_vain(pause, at);
 	pause->was_ns = time_at(pause->pace, pause->period);
 	pause->is_ns = time_at(pace, pause->period);
 	pause->pauses = !pause->pauses;
 	pause->pace = pause->tried_pace = pace;
-	end_trial(pause, history, now_ns);
+	end_trial(pause, at);
 	return pause->pauses ? SPILL_PAUSE_BEGINS : SPILL_PAUSE_ENDS;
 }
 
 static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
-                                            const struct spill_access_history *history, uint64_t now_ns)
+                                            const struct spill_pause_point *at)
 {
 	struct spill_pause_window *window = &pause->window;
-	uint64_t accesses = history->count - pause->tried;
+	uint64_t accesses = at->history->count - pause->tried;
 
-	if (is_much_slower(pause, accesses, now_ns - pause->tried_ns))
-		return end_in_vain(pause, history, now_ns);
+	if (is_much_slower(pause, accesses, at->now_ns - pause->tried_ns))
+		return end_in_vain(pause, at);
 	if (!pause->settled) {
-		pause->settled = is_settled(pause, history->count);
+		pause->settled = is_settled(pause, at->history->count);
 		if (pause->settled)
-			begin_window(window, history, now_ns);
-	} else if (is_whole(window, history, now_ns)) {
-		return judge_trial(pause, history, now_ns);
+			begin_window(window, at);
+	} else if (is_whole(window, at)) {
+		return judge_trial(pause, at);
 	}
 	return SPILL_PAUSE_SAME;
 }
@@ -198,21 +192,24 @@ static enum spill_pause_change forget(struct spill_exchange_pause *pause)
 
 /* A window of the way that is kept has ended. */
 static enum spill_pause_change judge_window(struct spill_exchange_pause *pause,
-                                            const struct spill_access_history *history, uint64_t now_ns)
+                                            const struct spill_pause_point *at)
 {
-	uint64_t accesses = history->count - pause->window.first, ns = now_ns - pause->window.begin_ns;
+	uint64_t accesses = at->history->count - pause->window.first,
+	         ns = at->now_ns - pause->window.begin_ns;
 	uint64_t pace = pace_of(accesses, ns);
-	bool foreseen = is_foreseen(&pause->window, history);
-	bool costly = MOVES_SHARE * pause->window.moves_ns >= ns;
+	bool foreseen = is_foreseen(&pause->window, at);
+	bool costly =
+	    MOVES_SHARE * pause->window.moves_ns >= ns &&
+	    spill_moves_keep_from_swaps(pause->window.moves_ns, at->in_place_ns - pause->window.in_place_ns);
 
 	if (pause->pauses && (!foreseen || 100 * pace > CHANGED_PERCENT * pause->tried_pace))
 		return forget(pause);
-	bool due = keep_window(pause, accesses, foreseen, pace, now_ns);
+	bool due = keep_window(pause, at, foreseen, pace);
 	pause->asks = due && costly;
 	if (due && pause->pauses)
-		begin_trial(pause, history, now_ns);
+		begin_trial(pause, at);
 	else
-		begin_window(&pause->window, history, now_ns);
+		begin_window(&pause->window, at);
 	return SPILL_PAUSE_SAME;
 }
 
@@ -223,27 +220,26 @@ static bool is_lost(const struct spill_exchange_pause *pause, uint64_t count)
 }
 
 enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause *pause,
-                                                    const struct spill_access_history *history,
-                                                    uint64_t now_ns)
+                                                    const struct spill_pause_point *at)
 {
 	struct spill_pause_window *window = &pause->window;
 
 	if (!window->begin_ns)
-		begin_window(window, history, now_ns);
-	add_period(window, history->count - history->next);
-	if (is_lost(pause, history->count))
+		begin_window(window, at);
+	add_period(window, at->history->count - at->history->next);
+	if (is_lost(pause, at->history->count))
 		return forget(pause);
 	if (pause->tries)
-		return follow_trial(pause, history, now_ns);
-	return is_whole(window, history, now_ns) ? judge_window(pause, history, now_ns) : SPILL_PAUSE_SAME;
+		return follow_trial(pause, at);
+	return is_whole(window, at) ? judge_window(pause, at) : SPILL_PAUSE_SAME;
 }
 
-void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_access_history *history,
-                               uint64_t home_ns, uint64_t now_ns)
+void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_pause_point *at,
+                               uint64_t home_ns)
 {
 	pause->asks = false;
-	if (home_ns <= HOME_PERCENT * pause->moves_ns / 100)
-		begin_trial(pause, history, now_ns);
+	if (home_ns <= pause->cost_ns)
+		begin_trial(pause, at);
 	else
-		pause->next_ns = now_ns + ASK_NS;
+		pause->next_ns = at->now_ns + ASK_NS;
 }

@@ -30,11 +30,19 @@ enum spill_pause_change {
 /* Periods by size: from a power of two up to the next. The history keeps fewer than 2^17 accesses. */
 #define SPILL_PAUSE_SIZES 18
 
+/* Where the program is. */
+struct spill_pause_point {
+	const struct spill_access_history *history;
+	uint64_t now_ns;
+	uint64_t in_place_ns; /* what all accesses in place have cost so far */
+};
+
 /* Accesses that are timed together: whole periods of the program. */
 struct spill_pause_window {
 	uint64_t first, begin_ns; /* number of its first access, and its time; 0: it has not begun */
 	uint64_t unforeseen;      /* wrong predictions before it */
 	uint64_t moves_ns;        /* what exchanges took */
+	uint64_t in_place_ns;     /* what accesses in place had cost before it */
 	struct {
 		uint64_t seen, longest;
 	} periods[SPILL_PAUSE_SIZES]; /* as predicted at the accesses to memory on the host */
@@ -47,8 +55,8 @@ struct spill_exchange_pause {
 	bool tries;   /* the other way is tried ... */
 	bool settled; /* ... and its window has begun */
 	struct spill_pause_window window;
-	/* Of the last window of the way that is kept: ns of 1,024 accesses, 0: unknown; its period; what exchanges took in one. */
-	uint64_t pace, period, moves_ns;
+	/* Of the last window of the way that is kept: ns of 1,024 accesses, 0: unknown; its period; what exchanges and accesses in place cost in one. */
+	uint64_t pace, period, cost_ns;
 	uint64_t tried_pace; /* of the trial that changed the way */
 	/* Of the last trial: what a period took before it, and in it. In vain: what all of it was to take, and took. */
 	uint64_t was_ns, is_ns;
@@ -65,15 +73,14 @@ static inline bool spill_exchange_pauses(const struct spill_exchange_pause *paus
 
 /* An access to memory on the host comes. Begins and ends trials. Takes a few ns. */
 enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause *pause,
-                                                    const struct spill_access_history *history,
-                                                    uint64_t now_ns);
+                                                    const struct spill_pause_point *at);
 
 /*
  * The answer to .asks: ns that the last .period accesses would have cost with all memory at home, where it would be
  * without exchanges (spill_placement_home_cost). Begins a trial, if one may gain.
  */
-void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_access_history *history,
-                               uint64_t home_ns, uint64_t now_ns);
+void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_pause_point *at,
+                               uint64_t home_ns);
 
 /* Chunks have swapped. */
 static inline void spill_exchange_pause_swapped(struct spill_exchange_pause *pause,

@@ -38,7 +38,8 @@ struct spill_benefit_site {
 	uint64_t least_ns;     /* least time of such a launch */
 	uint64_t in_place_ns;  /* mean time of a launch with some memory on the host */
 	uint64_t in_place_kib; /* mean size of that memory */
-	uint64_t bound_ns;     /* spill_benefit_add_bound: a mean; 0: none */
+	uint64_t bound_ns;     /* spill_benefit_add_bound, in place: a mean; 0: none */
+	uint64_t brief_ns;     /* the same with all memory on the device */
 	uint32_t closer;       /* so many launches are timed, because one took unexplained time */
 	/* in_place_cost.h: launches in place without a known time, and those of them that count by now. */
 	struct spill_benefit_waiting waiting, counted;
@@ -48,7 +49,9 @@ struct spill_benefit_site {
 struct spill_migration_benefit {
 	struct spill_benefit_site sites[SPILL_BENEFIT_SITES];
 	struct spill_site_chunk_costs pairs;
+	uint64_t shortest_ns;     /* least time of any launch with all memory on the device; 0: none */
 	uint64_t copy_ns_per_mib; /* measured; 0: SPILL_BENEFIT_COPY_NS_PER_MIB */
+	uint64_t lead_ns_per_mib; /* spill_benefit_add_lead: a mean */
 	struct spill_benefit_samples copies;
 	uint64_t forget_ns, doubted_ns; /* spill_benefit_doubt_copies: when, and how long; 0: unknown */
 };
@@ -76,16 +79,21 @@ void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t sit
                            uint64_t ns);
 
 /*
- * A launch with memory on the host took `ns` at most. For spill_benefit_most_lost only: nothing moves by times that are not known.
+ * A launch with `on_host` bytes on the host (0: all resident) took `ns` at most. For spill_benefit_most_lost and
+ * spill_benefit_most_resident only: no time is compared with it.
  * pre: as above
  */
-void spill_benefit_add_bound(struct spill_migration_benefit *benefit, uint16_t site, uint64_t ns);
+void spill_benefit_add_bound(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host,
+                             uint64_t ns);
 
 /*
  * ns that such a launch lost at most, as a mean of bounds, with its time on the device. UINT64_MAX: nobody knows, its time in place was measured,
  * or the site stands for many. pre: as above
  */
 uint64_t spill_benefit_most_lost(const struct spill_migration_benefit *benefit, uint16_t site);
+
+/* ns of such a launch with all memory on the device, at most if it was never measured; UINT64_MAX: nobody knows. pre: as above */
+uint64_t spill_benefit_most_resident(const struct spill_migration_benefit *benefit, uint16_t site);
 
 /*
  * A launch took far longer than others of its site, though all memory that it is known to access was
@@ -105,6 +113,9 @@ void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16
 /* Adds a sample of the copy: `bytes` to the device, and as many back, took `ns`. */
 void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns);
 
+/* The same: the device was idle for so long behind such a copy (stop_cost.h). */
+void spill_benefit_add_lead(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns);
+
 /*
  * ns by which a MiB on the host makes a launch of the site slower. Without a sample in place: the
  * time of one read over the link. Without a resident sample: the whole time in place, so the real
@@ -118,7 +129,8 @@ uint64_t spill_benefit_chunk_excess(const struct spill_migration_benefit *benefi
 
 /*
  * The same, of a launch that names `mib` of memory. If its code was only seen with all memory on the device, it read no more than
- * the device can read in that time: a kernel of a few us reads little of a large table. pre: key != 0, mib != 0
+ * the device can read in the time by which it is longer than an empty launch: a kernel of a few us reads little of a large table.
+ * And it lost no more than spill_benefit_most_lost. pre: key != 0, mib != 0
  */
 uint64_t spill_benefit_guessed_excess(const struct spill_migration_benefit *benefit, uint16_t site,
                                       uint32_t key, uint64_t mib);
@@ -136,7 +148,7 @@ uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, u
  */
 void spill_benefit_doubt_copies(struct spill_migration_benefit *benefit, uint64_t now_ns);
 
-/* ns to bring a MiB to the device. */
+/* ns to bring a MiB to the device, with the lead that the program loses. */
 uint64_t spill_benefit_copy_cost(const struct spill_migration_benefit *benefit);
 
 /*

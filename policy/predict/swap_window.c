@@ -7,11 +7,6 @@
 /* A window has at least so many periods of the program, in which the costs in place become known, and this time. */
 #define PERIODS 3
 #define LEAST_NS (250 * MS)
-/*
- * Moves cost less than this part of what memory in place costs. In a chat (a prompt, then some tokens) exchanges for the
- * prompts cost a tenth of it. Swaps there were undone by the next prompt, and did not pay (docs/adr/0043-swaps.md).
- */
-#define MOVES_SHARE 16
 /* At most this part of its accesses was not predicted. While the program does something for the first time, most are not. */
 #define UNFORESEEN_SHARE 8
 /* So many eighths of a period between looks: not always at the same place of the program, where the same chunks are needed. */
@@ -62,7 +57,7 @@ static bool is_steady(const struct spill_swap_window *window, const struct spill
 	uint64_t unforeseen = history->unforeseen - window->unforeseen;
 
 	return UNFORESEEN_SHARE * unforeseen <= history->count - window->first &&
-	       MOVES_SHARE * window->moves_ns < in_place_ns - window->in_place_ns;
+	       !spill_moves_keep_from_swaps(window->moves_ns, in_place_ns - window->in_place_ns);
 }
 
 bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,

@@ -24,6 +24,16 @@ struct spill_swap_window {
 };
 
 /*
+ * True: moves cost at least a sixteenth of what accesses in place cost, so chunks do not swap. In a chat (a prompt, then some
+ * tokens) exchanges for the prompts cost a tenth of it. Swaps there were undone by the next prompt, and did not pay
+ * (docs/adr/0043-swaps.md).
+ */
+static inline bool spill_moves_keep_from_swaps(uint64_t moves_ns, uint64_t in_place_ns)
+{
+	return 16 * moves_ns >= in_place_ns;
+}
+
+/*
  * True: a look may take place. The window is long enough, the last look was a period ago, and little was moved.
  * in_place_ns: what all accesses in place have cost so far.
  */

@@ -114,9 +114,9 @@ static bool begins_pause(struct spill_access_model *model, struct spill_exchange
 	if (!pause->asks)
 		return false;
 	uint64_t since = history->count - spill_min(pause->period, SPILL_ACCESS_USES - 1);
-	spill_exchange_pause_told(pause, history,
-	                          spill_placement_home_cost(choice, history, since, &model->benefit),
-	                          spill_clock_ns());
+	struct spill_pause_point at = spill_access_model_pause_point(model, spill_clock_ns());
+	spill_exchange_pause_told(pause, &at,
+	                          spill_placement_home_cost(choice, history, since, &model->benefit));
 	if (!spill_exchange_pauses(pause))
 		return false;
 	spill_swap_window_interrupted(&model->swaps); /* it has exchanges */
@@ -138,7 +138,15 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 	return comes;
 }
 
-void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns)
+void spill_access_model_end_stop(struct spill_access_model *model)
+{
+	if (model->stop.bytes >= MEASURED_BYTES)
+		spill_benefit_add_lead(&model->benefit, model->stop.bytes, model->stop.idle_ns);
+	model->stop = (struct spill_stop_cost){0};
+}
+
+void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns,
+                              uint64_t waited_ns)
 {
 	uint64_t excess_ns = choice->swaps ? 0 : choice->excess_ns; /* a swap's is of a whole window */
 	uint64_t usual_ns = spill_max(excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB);
@@ -152,5 +160,8 @@ void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64
 	}
 	if (bytes >= MEASURED_BYTES)
 		spill_benefit_add_copy(&model->benefit, bytes, spill_min(ns, most_ns));
+	spill_access_model_end_stop(model);
+	model->read_ns = spill_clock_ns(); /* what it took is no idle time */
+	spill_stop_cost_begin(&model->stop, bytes, waited_ns + spill_min(ns, most_ns), model->read_ns);
 	spill_access_model_unlock();
 }

@@ -23,6 +23,7 @@ void spill_access_model_swapped(const struct spill_exchange_choice *choice);
  * Moves took `ns`: an exchange or a swap of `bytes` to the device. 0: their time tells nothing about other moves, because host
  * memory was made for them.
  */
-void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns);
+void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns,
+                              uint64_t waited_ns);
 
 #endif

@@ -66,14 +66,36 @@ static void add_work(uint64_t ns)
 	model->work_ns += ns;
 }
 
+/* The same, with all its memory on the device. pre: locked */
+static void add_resident_work(uint16_t site)
+{
+	uint64_t ns = spill_benefit_most_resident(&model->benefit, site);
+	model->since_unknown |= ns == UINT64_MAX;
+	add_work(ns == UINT64_MAX ? 0 : ns);
+}
+
+/* Brings busy_until_ns up to now, with the work since the last call. pre: locked */
+static void count_work(uint64_t now)
+{
+	uint64_t done_ns = spill_max(model->busy_until_ns, model->read_ns) + model->since_ns;
+	uint64_t idle_ns = model->since_unknown ? 0 : spill_minus(now, done_ns);
+	model->busy_until_ns = spill_max(done_ns, now);
+	model->read_ns = now;
+	model->since_ns = 0;
+	model->since_unknown = false;
+	if (spill_stop_cost_follow(&model->stop, idle_ns, now))
+		spill_access_model_end_stop(model);
+}
+
 /*
  * A launch is done, so at most the work that was submitted after it is left. The estimate can be
  * longer, because it assumes one stream of work. pre: locked
  */
 static void bound_busy_time(uint64_t left_ns)
 {
-	model->busy_until_ns = spill_min(model->busy_until_ns, spill_clock_ns() + left_ns);
-	model->since_ns = spill_min(model->since_ns, left_ns);
+	uint64_t now = spill_clock_ns();
+	count_work(now);
+	model->busy_until_ns = spill_min(model->busy_until_ns, now + left_ns);
 }
 
 /* True: every access that a chunk on the host is needed for brings it, whatever it costs. */
@@ -120,8 +142,7 @@ static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
  */
 static void learn_bound(const struct spill_stopwatch_access *access, uint64_t ns)
 {
-	if (access->on_host)
-		spill_benefit_add_bound(&model->benefit, access->site, ns);
+	spill_benefit_add_bound(&model->benefit, access->site, access->on_host, ns);
 }
 
 /* pre: locked */
@@ -190,10 +211,7 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 /* Estimated time until the device is idle. pre: locked */
 static uint64_t busy_time(uint64_t now)
 {
-	model->busy_until_ns =
-	    spill_max(spill_max(model->busy_until_ns, model->read_ns) + model->since_ns, now);
-	model->read_ns = now;
-	model->since_ns = 0;
+	count_work(now);
 	return spill_max(model->busy_until_ns - now, model->behind_ns);
 }
 
@@ -249,7 +267,8 @@ static bool is_paused(struct spill_access_advice *advice, const struct spill_lau
 		model->pause = (struct spill_exchange_pause){0};
 		return false;
 	}
-	advice->pause_change = spill_exchange_pause_access(&model->pause, &model->history, now);
+	struct spill_pause_point at = spill_access_model_pause_point(model, now);
+	advice->pause_change = spill_exchange_pause_access(&model->pause, &at);
 	advice->pause_was_ns = model->pause.was_ns;
 	advice->pause_is_ns = model->pause.is_ns;
 	return spill_exchange_pauses(&model->pause);
@@ -303,7 +322,7 @@ static void learn_access(struct spill_access_advice *advice, const struct spill_
 	if (access->on_host)
 		fill_advice(advice, access, always);
 	else
-		add_work(spill_benefit_expected(&model->benefit, advice->site, 0, 0));
+		add_resident_work(advice->site);
 	/*
 	 * Called each time, because it counts the launches. Launches with all memory on the device leave
 	 * half of the stopwatches to the others. While nothing is on the host, the driver sees the program's
@@ -371,8 +390,10 @@ uint64_t spill_access_model_hear(void)
 void spill_access_model_idle(void)
 {
 	pthread_mutex_lock(&lock);
-	if (model)
+	if (model) {
 		model->busy_until_ns = model->since_ns = model->behind_ns = 0;
+		model->read_ns = spill_clock_ns();
+	}
 	pthread_mutex_unlock(&lock);
 }
 

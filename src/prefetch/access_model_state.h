@@ -10,6 +10,7 @@
 #include "exchange_pause.h"
 #include "idle_window.h"
 #include "in_place_cost.h"
+#include "stop_cost.h"
 #include "migration_benefit.h"
 #include "process.h"
 #include "swap_window.h"
@@ -25,13 +26,15 @@ struct spill_access_model {
 	 * work that was submitted until read_ns. since_ns: the work since then.
 	 */
 	uint64_t busy_until_ns, read_ns, since_ns;
-	uint64_t work_ns; /* of all launches so far, estimated */
+	bool since_unknown; /* of some of it nobody knows how long it takes */
+	uint64_t work_ns;   /* of all launches so far, estimated */
 	/* the last measured work was seen unfinished this long after its submission */
 	uint64_t behind_ns;
 	struct spill_swap_window swaps;
 	struct spill_idle_window idle;
 	struct spill_exchange_pause pause;
-	uint64_t probed_ns; /* when an access was last timed only for that */
+	struct spill_stop_cost stop; /* of the last exchange */
+	uint64_t probed_ns;          /* when an access was last timed only for that */
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
 	uint64_t tell_ns;           /* when its sums are told next */
@@ -43,10 +46,19 @@ struct spill_access_model {
 struct spill_access_model *spill_access_model_lock(void);
 void spill_access_model_unlock(void);
 
+void spill_access_model_end_stop(struct spill_access_model *model);
+
 /* Where the program is. pre: locked */
 static inline struct spill_idle_point spill_access_model_point(const struct spill_access_model *model)
 {
 	return (struct spill_idle_point){model->history.count, model->chunk_accesses, model->in_place.ns};
+}
+
+/* The same for the trial of exchanges. pre: locked */
+static inline struct spill_pause_point spill_access_model_pause_point(const struct spill_access_model *model,
+                                                                      uint64_t now_ns)
+{
+	return (struct spill_pause_point){&model->history, now_ns, model->in_place.ns};
 }
 
 /* With `on` everything comes, and with `overlap` what is away costs nothing in place. */

@@ -224,7 +224,8 @@ void spill_prefetch_exchanged(void)
 }
 
 /* True: a chunk came. pre: the mover is held */
-static bool carry_out(struct spill_exchange_choice *choice, struct spill_exchange *exchange)
+static bool carry_out(struct spill_exchange_choice *choice, struct spill_exchange *exchange,
+                      uint64_t waited_ns)
 {
 	if (!spill_chunk_list_add_chosen(choice, exchange))
 		return false;
@@ -240,7 +241,7 @@ static bool carry_out(struct spill_exchange_choice *choice, struct spill_exchang
 	} else {
 		spill_prefetch_exchanged();
 	}
-	spill_access_model_moved(choice, exchange->fresh ? 0 : exchange->came, exchange->ns);
+	spill_access_model_moved(choice, exchange->fresh ? 0 : exchange->came, exchange->ns, waited_ns);
 	return true;
 }
 
@@ -253,7 +254,7 @@ static bool decide_and_exchange(struct spill_exchange_choice *choice, struct spi
 	uint64_t start_ns = spill_clock_ns();
 	bool idle = wants && is_idle_in_time(exchange->backend, exchange->device, advice->busy_ns);
 	seen.waited_ns = wants ? spill_clock_ns() - start_ns : 0;
-	bool came = idle && carry_out(choice, exchange);
+	bool came = idle && carry_out(choice, exchange, seen.waited_ns);
 	/* The note has the costs that the decision was made by, not the measured ones. */
 	if (came && !choice->always && !choice->swaps)
 		note_promoting(true, choice->excess_ns, seen.cost_ns);

@@ -43,7 +43,7 @@ BEGINS = 3
 # Launches before and behind one that tell which of the uses of some code it is, as the layers of a model repeat.
 CONTEXT = 3
 # A launch that was never measured in place: it reads each byte once over the link of an H200, but no more than it can read from
-# device memory in its time.
+# device memory in the time by which it is longer than the shortest launch.
 LINK_NS_PER_MIB, LINK_SLOWER = 18000, 64
 # The part on the device of the time of a launch that was only measured in place.
 SHARE = 0.1
@@ -207,6 +207,7 @@ class Times:
             by_site[site].append(place)
         # Of each place: itself, those that do the same, those that run the same code.
         self.alike = [([place], by_context[contexts[place]], by_site[site]) for place, site in enumerate(sites)]
+        self.shortest = min((launch.ns for taken in self.samples for launch in taken if not launch.host), default=0)
         self.device = [self.device_time(place) for place in range(len(self.period))]
         self.rates = [self.rates_of(place) for place in range(len(self.period))]
         self.costs = [self.cost_of(place) for place in range(len(self.period))]
@@ -220,7 +221,7 @@ class Times:
             if resident:
                 return statistics.median(resident)
         in_place = [launch.ns for i in places for launch in self.samples[i]]
-        return self.share * min(in_place, default=0)
+        return max(self.share * min(in_place, default=0), min([self.shortest, *in_place]))
 
     def rates_of(self, place):
         """By chunk: ns that a MiB on the host adds there, where it was measured."""
@@ -238,7 +239,8 @@ class Times:
             if seen:
                 mib = self.period[place].host_mib() or statistics.median(mib for _, mib in seen)
                 return max(statistics.median(ns for ns, _ in seen), 0) / mib
-        return min(LINK_NS_PER_MIB, LINK_SLOWER * self.device[place] / sum(self.period[place].mib.values()))
+        reading_ns = self.device[place] - self.shortest
+        return min(LINK_NS_PER_MIB, LINK_SLOWER * reading_ns / sum(self.period[place].mib.values()))
 
     def rate(self, place, key):
         """The same for one chunk, where it was measured."""

@@ -499,14 +499,34 @@ TEST(what_a_launch_cannot_read_is_not_guessed)
 {
 	uint16_t site = new_site();
 	assert_true(spill_benefit_guessed_excess(&reuse, site, 7, 80) == spill_benefit_copy_cost(&reuse));
-	measured(site, 0, 3 * US, 1);
+	measured(new_site(), 0, 2 * US, 1); /* empty */
+	measured(site, 0, 5 * US, 1);
 	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 100 * 3 * US / 80);
-	assert_true(spill_benefit_guessed_excess(&reuse, site, 7, 15) == spill_benefit_copy_cost(&reuse));
+	assert_true(spill_benefit_guessed_excess(&reuse, site, 7, 10) == spill_benefit_copy_cost(&reuse));
+	spill_benefit_add_bound(&reuse, site, MIB, 240 * US);
+	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 3 * US);
 	/* It is measured from here on: a chunk by itself, others by the mean of the code. */
 	spill_benefit_add_chunk_use(&reuse, site, 7, 80 * MIB, 803 * US);
 	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 10 * US);
 	measured(site, 80 * MIB, 1603 * US, 1);
 	near(spill_benefit_guessed_excess(&reuse, site, 8, 80), 20 * US);
+}
+
+/* Before a short one was measured, a launch is not taken for empty. */
+TEST(a_long_launch_is_not_empty)
+{
+	uint16_t site = new_site();
+	measured(site, 0, 13 * US, 1);
+	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 100 * 10 * US / 80);
+}
+
+/* Code that never ran on the device alone: a bound is all that is known. */
+TEST(what_a_launch_cannot_have_lost_is_not_guessed)
+{
+	uint16_t site = new_site();
+	spill_benefit_add_bound(&reuse, site, MIB, 800 * US);
+	near(spill_benefit_guessed_excess(&reuse, site, 7, 80), 10 * US);
+	assert_true(spill_benefit_guessed_excess(&reuse, site, 7, 2) == spill_benefit_copy_cost(&reuse));
 }
 
 TEST(a_time_is_expected)
@@ -527,20 +547,20 @@ TEST(bounds_tell_what_is_lost_at_most)
 	measured(site, 0, 20 * US, 1);
 	assert_true(spill_benefit_most_lost(&reuse, site) == UINT64_MAX);
 	uint64_t excess = spill_benefit_excess(&reuse, site);
-	spill_benefit_add_bound(&reuse, site, 100 * US);
+	spill_benefit_add_bound(&reuse, site, MIB, 100 * US);
 	assert_int_equal(spill_benefit_most_lost(&reuse, site), 100 * US);
-	spill_benefit_add_bound(&reuse, site, 180 * US);
+	spill_benefit_add_bound(&reuse, site, MIB, 180 * US);
 	assert_int_equal(spill_benefit_most_lost(&reuse, site), 110 * US);
 	assert_int_equal(spill_benefit_excess(&reuse, site), excess);
 	for (unsigned i = 0; i < 100; i++)
-		spill_benefit_add_bound(&reuse, site, 10 * US);
+		spill_benefit_add_bound(&reuse, site, MIB, 10 * US);
 	assert_in_range(spill_benefit_most_lost(&reuse, site), 10 * US, 11 * US);
-	spill_benefit_add_bound(&reuse, site, UINT64_MAX);
+	spill_benefit_add_bound(&reuse, site, MIB, UINT64_MAX);
 	assert_in_range(spill_benefit_most_lost(&reuse, site), 1, 3600000 * MS);
 	measured(site, MIB, 50 * US, 1);
 	assert_true(spill_benefit_most_lost(&reuse, site) == UINT64_MAX);
 	/* Nothing is known of one that stands for many. */
-	spill_benefit_add_bound(&reuse, LAST, 10 * US);
+	spill_benefit_add_bound(&reuse, LAST, MIB, 10 * US);
 	assert_true(spill_benefit_most_lost(&reuse, LAST) == UINT64_MAX);
 }
 

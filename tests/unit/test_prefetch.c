@@ -130,7 +130,8 @@ void spill_access_model_idle(void)
 	model.idle++;
 }
 
-void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns)
+void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns,
+                              uint64_t waited_ns)
 {
 	if (!bytes) {
 		model.untold++;
