@@ -78,6 +78,13 @@ struct spill_access_history {
 	struct spill_buffer_moves moves;
 };
 
+/* Where the program is. For windows of time (swap_window.h, exchange_pause.h). */
+struct spill_access_point {
+	const struct spill_access_history *history;
+	uint64_t now_ns;
+	uint64_t in_place_ns; /* what all accesses in place have cost so far */
+};
+
 /* Adds the buffers that one launch accesses now. Constant time for each, some 20 ns. */
 void spill_access_history_launch(struct spill_access_history *history,
                                  const struct spill_access_range *ranges, unsigned count, uint16_t site);

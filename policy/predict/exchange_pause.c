@@ -38,7 +38,7 @@
 #define WAITS 32
 #define WAIT_MOST_NS (600000 * MS)
 
-static void begin_window(struct spill_pause_window *window, const struct spill_pause_point *at)
+static void begin_window(struct spill_pause_window *window, const struct spill_access_point *at)
 {
 	*window = (struct spill_pause_window){.first = at->history->count,
 	                                      .begin_ns = at->now_ns,
@@ -46,9 +46,26 @@ static void begin_window(struct spill_pause_window *window, const struct spill_p
 	                                      .in_place_ns = at->in_place_ns};
 }
 
-static uint64_t pace_of(uint64_t accesses, uint64_t ns)
+static uint64_t accesses_in(const struct spill_pause_window *window, const struct spill_access_point *at)
 {
-	return 1024 * ns / spill_max(accesses, 1);
+	return at->history->count - window->first;
+}
+
+static uint64_t time_in(const struct spill_pause_window *window, const struct spill_access_point *at)
+{
+	return at->now_ns - window->begin_ns;
+}
+
+/* What its accesses in place have cost. */
+static uint64_t in_place_in(const struct spill_pause_window *window, const struct spill_access_point *at)
+{
+	return at->in_place_ns - window->in_place_ns;
+}
+
+/* ns of 1,024 accesses. */
+static uint64_t pace_in(const struct spill_pause_window *window, const struct spill_access_point *at)
+{
+	return 1024 * time_in(window, at) / spill_max(accesses_in(window, at), 1);
 }
 
 static uint64_t time_at(uint64_t pace, uint64_t accesses)
@@ -74,16 +91,15 @@ static uint64_t period_of(const struct spill_pause_window *window)
 	return 0;
 }
 
-static bool is_whole(const struct spill_pause_window *window, const struct spill_pause_point *at)
+static bool is_whole(const struct spill_pause_window *window, const struct spill_access_point *at)
 {
-	return at->now_ns - window->begin_ns >= LEAST_NS && period_of(window) &&
-	       at->history->count - window->first >= period_of(window);
+	return time_in(window, at) >= LEAST_NS && period_of(window) &&
+	       accesses_in(window, at) >= period_of(window);
 }
 
-static bool is_foreseen(const struct spill_pause_window *window, const struct spill_pause_point *at)
+static bool is_foreseen(const struct spill_pause_window *window, const struct spill_access_point *at)
 {
-	return UNFORESEEN_SHARE * (at->history->unforeseen - window->unforeseen) <=
-	       at->history->count - window->first;
+	return UNFORESEEN_SHARE * (at->history->unforeseen - window->unforeseen) <= accesses_in(window, at);
 }
 
 static bool is_steady(uint64_t before, uint64_t pace)
@@ -92,20 +108,21 @@ static bool is_steady(uint64_t before, uint64_t pace)
 }
 
 /* A window of the way that is kept has ended. True: it is time to try the other way. */
-static bool keep_window(struct spill_exchange_pause *pause, const struct spill_pause_point *at, bool foreseen,
-                        uint64_t pace)
+static bool keep_window(struct spill_exchange_pause *pause, const struct spill_access_point *at,
+                        bool foreseen, uint64_t pace)
 {
+	const struct spill_pause_window *window = &pause->window;
 	bool steady = pause->pace && foreseen && is_steady(pause->pace, pace);
 
 	/* The first windows with exchanges are slow, because the program and the model begin. */
 	pause->pace = steady ? spill_min(pause->pace, pace) : pace;
-	pause->period = period_of(&pause->window);
-	pause->cost_ns = (pause->window.moves_ns + at->in_place_ns - pause->window.in_place_ns) *
-	                 pause->period / spill_max(at->history->count - pause->window.first, 1);
+	pause->period = period_of(window);
+	pause->cost_ns = (window->moves_ns + in_place_in(window, at)) * pause->period /
+	                 spill_max(accesses_in(window, at), 1);
 	return steady && at->now_ns >= pause->next_ns;
 }
 
-static void begin_trial(struct spill_exchange_pause *pause, const struct spill_pause_point *at)
+static void begin_trial(struct spill_exchange_pause *pause, const struct spill_access_point *at)
 {
 	pause->tries = true;
 	pause->asks = pause->settled = false;
@@ -114,7 +131,7 @@ static void begin_trial(struct spill_exchange_pause *pause, const struct spill_p
 	begin_window(&pause->window, at);
 }
 
-static void end_trial(struct spill_exchange_pause *pause, const struct spill_pause_point *at)
+static void end_trial(struct spill_exchange_pause *pause, const struct spill_access_point *at)
 {
 	uint64_t took_ns = at->now_ns - pause->tried_ns;
 
@@ -125,7 +142,7 @@ static void end_trial(struct spill_exchange_pause *pause, const struct spill_pau
 }
 
 static enum spill_pause_change end_in_vain(struct spill_exchange_pause *pause,
-                                           const struct spill_pause_point *at)
+                                           const struct spill_access_point *at)
 {
 	pause->was_ns = time_at(pause->pace, at->history->count - pause->tried);
 	pause->is_ns = at->now_ns - pause->tried_ns;
@@ -149,10 +166,10 @@ static bool is_settled(const struct spill_exchange_pause *pause, uint64_t count)
 
 /* The trial's window has ended. */
 static enum spill_pause_change judge_trial(struct spill_exchange_pause *pause,
-                                           const struct spill_pause_point *at)
+                                           const struct spill_access_point *at)
 {
 	const struct spill_pause_window *window = &pause->window;
-	uint64_t pace = pace_of(at->history->count - window->first, at->now_ns - window->begin_ns);
+	uint64_t pace = pace_in(window, at);
 
 	if (!is_foreseen(window, at) || pace + pause->pace / BETTER_SHARE > pause->pace)
 		return end_in_vain(pause, at);
@@ -165,7 +182,7 @@ static enum spill_pause_change judge_trial(struct spill_exchange_pause *pause,
 }
 
 static enum spill_pause_change follow_trial(struct spill_exchange_pause *pause,
-                                            const struct spill_pause_point *at)
+                                            const struct spill_access_point *at)
 {
 	struct spill_pause_window *window = &pause->window;
 	uint64_t accesses = at->history->count - pause->tried;
@@ -192,15 +209,13 @@ static enum spill_pause_change forget(struct spill_exchange_pause *pause)
 
 /* A window of the way that is kept has ended. */
 static enum spill_pause_change judge_window(struct spill_exchange_pause *pause,
-                                            const struct spill_pause_point *at)
+                                            const struct spill_access_point *at)
 {
-	uint64_t accesses = at->history->count - pause->window.first,
-	         ns = at->now_ns - pause->window.begin_ns;
-	uint64_t pace = pace_of(accesses, ns);
-	bool foreseen = is_foreseen(&pause->window, at);
-	bool costly =
-	    MOVES_SHARE * pause->window.moves_ns >= ns &&
-	    spill_moves_keep_from_swaps(pause->window.moves_ns, at->in_place_ns - pause->window.in_place_ns);
+	const struct spill_pause_window *window = &pause->window;
+	uint64_t pace = pace_in(window, at);
+	bool foreseen = is_foreseen(window, at);
+	bool costly = MOVES_SHARE * window->moves_ns >= time_in(window, at) &&
+	              spill_moves_keep_from_swaps(window->moves_ns, in_place_in(window, at));
 
 	if (pause->pauses && (!foreseen || 100 * pace > CHANGED_PERCENT * pause->tried_pace))
 		return forget(pause);
@@ -220,7 +235,7 @@ static bool is_lost(const struct spill_exchange_pause *pause, uint64_t count)
 }
 
 enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause *pause,
-                                                    const struct spill_pause_point *at)
+                                                    const struct spill_access_point *at)
 {
 	struct spill_pause_window *window = &pause->window;
 
@@ -234,7 +249,7 @@ enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause 
 	return is_whole(window, at) ? judge_window(pause, at) : SPILL_PAUSE_SAME;
 }
 
-void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_pause_point *at,
+void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_access_point *at,
                                uint64_t home_ns)
 {
 	pause->asks = false;

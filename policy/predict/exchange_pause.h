@@ -8,7 +8,7 @@
  * exchanges and without, and the faster way is kept (docs/adr/0045-exchanges-pause.md).
  *
  * The other way is tried rarely, and not for long: only where exchanges take a part of the time that counts, and
- * where memory at home would not cost much more in place. A trial ends soon when it turns out to be slower.
+ * where memory at home would cost no more than they do, with what is accessed in place by now. A trial ends soon when it turns out to be slower.
  * While exchanges pause, chunks swap for good (placement_swap.h), so that what costs least is on the host.
  *
  * All memory is in the struct. Zeroed, nothing is known. Times are ns.
@@ -30,13 +30,6 @@ enum spill_pause_change {
 /* Periods by size: from a power of two up to the next. The history keeps fewer than 2^17 accesses. */
 #define SPILL_PAUSE_SIZES 18
 
-/* Where the program is. */
-struct spill_pause_point {
-	const struct spill_access_history *history;
-	uint64_t now_ns;
-	uint64_t in_place_ns; /* what all accesses in place have cost so far */
-};
-
 /* Accesses that are timed together: whole periods of the program. */
 struct spill_pause_window {
 	uint64_t first, begin_ns; /* number of its first access, and its time; 0: it has not begun */
@@ -55,7 +48,10 @@ struct spill_exchange_pause {
 	bool tries;   /* the other way is tried ... */
 	bool settled; /* ... and its window has begun */
 	struct spill_pause_window window;
-	/* Of the last window of the way that is kept: ns of 1,024 accesses, 0: unknown; its period; what exchanges and accesses in place cost in one. */
+	/*
+	 * Of the last window of the way that is kept: ns of 1,024 accesses, 0: unknown; its period; what exchanges and accesses in
+	 * place cost in one.
+	 */
 	uint64_t pace, period, cost_ns;
 	uint64_t tried_pace; /* of the trial that changed the way */
 	/* Of the last trial: what a period took before it, and in it. In vain: what all of it was to take, and took. */
@@ -73,13 +69,13 @@ static inline bool spill_exchange_pauses(const struct spill_exchange_pause *paus
 
 /* An access to memory on the host comes. Begins and ends trials. Takes a few ns. */
 enum spill_pause_change spill_exchange_pause_access(struct spill_exchange_pause *pause,
-                                                    const struct spill_pause_point *at);
+                                                    const struct spill_access_point *at);
 
 /*
  * The answer to .asks: ns that the last .period accesses would have cost with all memory at home, where it would be
  * without exchanges (spill_placement_home_cost). Begins a trial, if one may gain.
  */
-void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_pause_point *at,
+void spill_exchange_pause_told(struct spill_exchange_pause *pause, const struct spill_access_point *at,
                                uint64_t home_ns);
 
 /* Chunks have swapped. */

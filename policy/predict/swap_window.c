@@ -7,6 +7,11 @@
 /* A window has at least so many periods of the program, in which the costs in place become known, and this time. */
 #define PERIODS 3
 #define LEAST_NS (250 * MS)
+/*
+ * Moves cost less than this part of what memory in place costs. In a chat (a prompt, then some tokens) exchanges for the
+ * prompts cost a tenth of it. Swaps there were undone by the next prompt, and did not pay (docs/adr/0043-swaps.md).
+ */
+#define MOVES_SHARE 16
 /* At most this part of its accesses was not predicted. While the program does something for the first time, most are not. */
 #define UNFORESEEN_SHARE 8
 /* So many eighths of a period between looks: not always at the same place of the program, where the same chunks are needed. */
@@ -18,13 +23,12 @@
 #define PAUSE_NS (100 * MS)
 #define PAUSE_MOST_NS (10000 * MS)
 
-static void begin(struct spill_swap_window *window, const struct spill_access_history *history,
-                  uint64_t now_ns, uint64_t in_place_ns)
+static void begin(struct spill_swap_window *window, const struct spill_access_point *at)
 {
-	window->first = history->count;
-	window->begin_ns = now_ns;
-	window->unforeseen = history->unforeseen;
-	window->in_place_ns = in_place_ns;
+	window->first = at->history->count;
+	window->begin_ns = at->now_ns;
+	window->unforeseen = at->history->unforeseen;
+	window->in_place_ns = at->in_place_ns;
 	window->moves_ns = 0;
 }
 
@@ -34,13 +38,12 @@ static void age(uint64_t *since, uint64_t now)
 	*since += (now - *since) / AGED_SHARE;
 }
 
-static void age_window(struct spill_swap_window *window, const struct spill_access_history *history,
-                       uint64_t now_ns, uint64_t in_place_ns)
+static void age_window(struct spill_swap_window *window, const struct spill_access_point *at)
 {
-	age(&window->first, history->count);
-	age(&window->begin_ns, now_ns);
-	age(&window->unforeseen, history->unforeseen);
-	age(&window->in_place_ns, in_place_ns);
+	age(&window->first, at->history->count);
+	age(&window->begin_ns, at->now_ns);
+	age(&window->unforeseen, at->history->unforeseen);
+	age(&window->in_place_ns, at->in_place_ns);
 	window->moves_ns -= window->moves_ns / AGED_SHARE;
 }
 
@@ -50,41 +53,43 @@ static bool is_long_enough(const struct spill_swap_window *window, uint64_t coun
 	return count - window->first >= PERIODS * period && now_ns - window->begin_ns >= LEAST_NS;
 }
 
-/* True: the program does what it did, and little was moved. */
-static bool is_steady(const struct spill_swap_window *window, const struct spill_access_history *history,
-                      uint64_t in_place_ns)
+bool spill_moves_keep_from_swaps(uint64_t moves_ns, uint64_t in_place_ns)
 {
-	uint64_t unforeseen = history->unforeseen - window->unforeseen;
-
-	return UNFORESEEN_SHARE * unforeseen <= history->count - window->first &&
-	       !spill_moves_keep_from_swaps(window->moves_ns, in_place_ns - window->in_place_ns);
+	return MOVES_SHARE * moves_ns >= in_place_ns;
 }
 
-bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,
-                             uint64_t now_ns, uint64_t in_place_ns)
+/* True: the program does what it did, and little was moved. */
+static bool is_steady(const struct spill_swap_window *window, const struct spill_access_point *at)
 {
-	uint64_t count = history->count, period = count - history->next;
+	uint64_t unforeseen = at->history->unforeseen - window->unforeseen;
+
+	return UNFORESEEN_SHARE * unforeseen <= at->history->count - window->first &&
+	       !spill_moves_keep_from_swaps(window->moves_ns, at->in_place_ns - window->in_place_ns);
+}
+
+bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_point *at)
+{
+	uint64_t count = at->history->count, period = count - at->history->next;
 
 	if (!window->begin_ns)
-		begin(window, history, now_ns, in_place_ns);
+		begin(window, at);
 	while (count - window->first > SPILL_ACCESS_USES)
-		age_window(window, history, now_ns, in_place_ns);
-	if (!period || now_ns < window->next_ns || 8 * (count - window->looked_at) < LOOK_EIGHTHS * period ||
-	    !is_long_enough(window, count, period, now_ns))
+		age_window(window, at);
+	if (!period || at->now_ns < window->next_ns ||
+	    8 * (count - window->looked_at) < LOOK_EIGHTHS * period ||
+	    !is_long_enough(window, count, period, at->now_ns))
 		return false;
-	if (is_steady(window, history, in_place_ns))
+	if (is_steady(window, at))
 		return true;
-	begin(window, history, now_ns, in_place_ns);
+	begin(window, at);
 	return false;
 }
 
-bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spill_access_history *history,
-                              uint64_t now_ns, uint64_t in_place_ns)
+bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spill_access_point *at)
 {
-	if (now_ns - window->offered_ns < OFFER_NS ||
-	    !spill_swap_window_tells(window, history, now_ns, in_place_ns))
+	if (at->now_ns - window->offered_ns < OFFER_NS || !spill_swap_window_tells(window, at))
 		return false;
-	window->offered_ns = now_ns;
+	window->offered_ns = at->now_ns;
 	return true;
 }
 

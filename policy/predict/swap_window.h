@@ -23,26 +23,16 @@ struct spill_swap_window {
 	uint64_t offered_ns;        /* the last time when a look was due */
 };
 
-/*
- * True: moves cost at least a sixteenth of what accesses in place cost, so chunks do not swap. In a chat (a prompt, then some
- * tokens) exchanges for the prompts cost a tenth of it. Swaps there were undone by the next prompt, and did not pay
- * (docs/adr/0043-swaps.md).
- */
-static inline bool spill_moves_keep_from_swaps(uint64_t moves_ns, uint64_t in_place_ns)
-{
-	return 16 * moves_ns >= in_place_ns;
-}
+/* True: in a window moves cost so much of what accesses in place cost that chunks do not swap. */
+bool spill_moves_keep_from_swaps(uint64_t moves_ns, uint64_t in_place_ns);
 
 /*
  * True: a look may take place. The window is long enough, the last look was a period ago, and little was moved.
- * in_place_ns: what all accesses in place have cost so far.
  */
-bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_history *history,
-                             uint64_t now_ns, uint64_t in_place_ns);
+bool spill_swap_window_tells(struct spill_swap_window *window, const struct spill_access_point *at);
 
 /* The same for who only wants to know whether to try. Not true again for 10 ms, because what is due may not be possible. */
-bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spill_access_history *history,
-                              uint64_t now_ns, uint64_t in_place_ns);
+bool spill_swap_window_is_due(struct spill_swap_window *window, const struct spill_access_point *at);
 
 /* The access that the sums begin with, so that they are of whole periods. */
 uint64_t spill_swap_window_first(const struct spill_swap_window *window,

@@ -53,7 +53,8 @@ static bool choose_swap(struct spill_access_model *model, struct spill_exchange_
 		return false;
 	if (choose_idle(model, choice, now))
 		return true;
-	if (!spill_swap_window_tells(&model->swaps, history, now, model->in_place.ns))
+	struct spill_access_point at = spill_access_model_now(model, now);
+	if (!spill_swap_window_tells(&model->swaps, &at))
 		return false;
 	for (unsigned i = 0; i < choice->count; i++)
 		choice->chunks[i].swapped =
@@ -114,7 +115,7 @@ static bool begins_pause(struct spill_access_model *model, struct spill_exchange
 	if (!pause->asks)
 		return false;
 	uint64_t since = history->count - spill_min(pause->period, SPILL_ACCESS_USES - 1);
-	struct spill_pause_point at = spill_access_model_pause_point(model, spill_clock_ns());
+	struct spill_access_point at = spill_access_model_now(model, spill_clock_ns());
 	spill_exchange_pause_told(pause, &at,
 	                          spill_placement_home_cost(choice, history, since, &model->benefit));
 	if (!spill_exchange_pauses(pause))

@@ -20,8 +20,8 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 void spill_access_model_swapped(const struct spill_exchange_choice *choice);
 
 /*
- * Moves took `ns`: an exchange or a swap of `bytes` to the device. 0: their time tells nothing about other moves, because host
- * memory was made for them.
+ * Moves took `ns`, and `waited_ns` before that for an idle device: an exchange or a swap of `bytes` to the device. 0: their time tells
+ * nothing about other moves, because host memory was made for them.
  */
 void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns,
                               uint64_t waited_ns);

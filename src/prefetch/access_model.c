@@ -66,7 +66,7 @@ static void add_work(uint64_t ns)
 	model->work_ns += ns;
 }
 
-/* The same, with all its memory on the device. pre: locked */
+/* The same of a launch with all its memory on the device. pre: locked */
 static void add_resident_work(uint16_t site)
 {
 	uint64_t ns = spill_benefit_most_resident(&model->benefit, site);
@@ -138,7 +138,7 @@ static void learn_time(const struct spill_stopwatch_access *access, uint64_t ns)
 
 /*
  * In a program that is bound by its launches there are no other times of short ones, which read little of the memory that
- * they name. Such a time tells what is lost at most. It is not compared with others. pre: locked
+ * they name. Such a time tells what is lost at most, or how long the device is busy at most. It is not compared with others. pre: locked
  */
 static void learn_bound(const struct spill_stopwatch_access *access, uint64_t ns)
 {
@@ -251,8 +251,9 @@ static void add_in_place(uint16_t site, uint64_t host_bytes, uint64_t ns, bool k
  */
 static bool is_look_due(const struct spill_launch_access *access, uint64_t now)
 {
+	struct spill_access_point at = spill_access_model_now(model, now);
 	return spill_access_model_is_auto() && !access->graph &&
-	       (spill_swap_window_is_due(&model->swaps, &model->history, now, model->in_place.ns) ||
+	       (spill_swap_window_is_due(&model->swaps, &at) ||
 	        spill_idle_window_is_due(&model->idle, spill_access_model_point(model), now));
 }
 
@@ -267,7 +268,7 @@ static bool is_paused(struct spill_access_advice *advice, const struct spill_lau
 		model->pause = (struct spill_exchange_pause){0};
 		return false;
 	}
-	struct spill_pause_point at = spill_access_model_pause_point(model, now);
+	struct spill_access_point at = spill_access_model_now(model, now);
 	advice->pause_change = spill_exchange_pause_access(&model->pause, &at);
 	advice->pause_was_ns = model->pause.was_ns;
 	advice->pause_is_ns = model->pause.is_ns;
@@ -392,7 +393,7 @@ void spill_access_model_idle(void)
 	pthread_mutex_lock(&lock);
 	if (model) {
 		model->busy_until_ns = model->since_ns = model->behind_ns = 0;
-		model->read_ns = spill_clock_ns();
+		model->read_ns = spill_clock_ns(); /* it worked until now */
 	}
 	pthread_mutex_unlock(&lock);
 }

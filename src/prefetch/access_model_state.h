@@ -10,9 +10,9 @@
 #include "exchange_pause.h"
 #include "idle_window.h"
 #include "in_place_cost.h"
-#include "stop_cost.h"
 #include "migration_benefit.h"
 #include "process.h"
+#include "stop_cost.h"
 #include "swap_window.h"
 
 struct spill_access_model {
@@ -46,6 +46,7 @@ struct spill_access_model {
 struct spill_access_model *spill_access_model_lock(void);
 void spill_access_model_unlock(void);
 
+/* All that is known of what the last exchange cost becomes a part of its price. pre: locked */
 void spill_access_model_end_stop(struct spill_access_model *model);
 
 /* Where the program is. pre: locked */
@@ -54,11 +55,11 @@ static inline struct spill_idle_point spill_access_model_point(const struct spil
 	return (struct spill_idle_point){model->history.count, model->chunk_accesses, model->in_place.ns};
 }
 
-/* The same for the trial of exchanges. pre: locked */
-static inline struct spill_pause_point spill_access_model_pause_point(const struct spill_access_model *model,
-                                                                      uint64_t now_ns)
+/* The same for windows of time. pre: locked */
+static inline struct spill_access_point spill_access_model_now(const struct spill_access_model *model,
+                                                               uint64_t now_ns)
 {
-	return (struct spill_pause_point){&model->history, now_ns, model->in_place.ns};
+	return (struct spill_access_point){&model->history, now_ns, model->in_place.ns};
 }
 
 /* With `on` everything comes, and with `overlap` what is away costs nothing in place. */

@@ -66,6 +66,15 @@ class Compact(unittest.TestCase):
         lines = self.compact(recording(in_place=True, more_us=400), recording(in_place=False))
         self.assertEqual(lines[5], "L 2 200000 1 0:1200000 1:600000")
 
+    def test_no_launch_is_shorter_than_the_shortest_that_was_measured(self):
+        """The kernel without a time on the device has a tenth of its 50 us in place, but the copy takes 6 us. What reads for no longer costs nothing."""
+        in_place = recording(in_place=True).replace(" 1000000\n", " 50000\n").replace(" 5000\n", " 6000\n").replace(" 70000\n", " 6000\n")
+        on_device = "".join(line for line in recording(in_place=False).replace(" 5000\n", " 6000\n").replace(" 70000\n", " 6000\n").splitlines(True)
+                            if not line.endswith(" 200000\n"))
+        lines = self.compact(in_place, on_device)
+        self.assertEqual([line for line in lines if line[:3] in ("L 2", "L 3")][0].split()[:3], ["L", "2", "6000"])
+        self.assertEqual([line for line in lines if line.startswith("L 3")], ["L 3 6000 1 1"])
+
     def test_buffers_that_move(self):
         """The last periods are kept, each with its own chunks. Those that were never on the host cost as much as others there."""
         runs = (recording(in_place=True, moving=True), recording(in_place=False, moving=True))

@@ -136,6 +136,13 @@ static void measured(const struct spill_access_advice *advice, uint64_t on_host,
 	spill_access_model_hear();
 }
 
+static void took_at_most(const struct spill_access_advice *advice, uint64_t on_host, uint64_t ns)
+{
+	world.at_most = true;
+	measured(advice, on_host, ns);
+	world.at_most = false;
+}
+
 /* Code that is known to take so long with all memory on the device. */
 static void know(uint64_t code, uint64_t ns)
 {
@@ -479,40 +486,46 @@ static uint64_t copy_cost(void)
 
 static const struct spill_exchange_choice no_excess;
 
-/* So long behind the last exchange that all it costs is known. */
-static void know_copies(void)
-{
-	fake_clock.ns += 4000 * MS;
-	learn(2, 9, 64);
-}
-
 /* The mean of the first few samples. */
 TEST(an_exchange_teaches_what_a_copy_costs)
 {
 	learn(1, 5, 64);
 	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
 	spill_access_model_moved(&no_excess, 32 * MIB - 1, 1000 * MS, 0); /* too small */
-	know_copies();
 	assert_int_equal(copy_cost(), SPILL_BENEFIT_COPY_NS_PER_MIB);
 	spill_access_model_moved(&no_excess, 32 * MIB, 32 * 20000, 0);
-	know_copies();
 	assert_in_range(copy_cost(), 20001, SPILL_BENEFIT_COPY_NS_PER_MIB - 1);
 }
 
-/* Behind an exchange that held the program up for 7 ms. The cost that is learned. */
-static uint64_t cost_with_gaps(uint64_t gap_ns)
+/* An exchange held the program up for 7 ms. Code 1 takes no time, code 3 a millisecond. */
+static void exchange_with_a_wait(void)
 {
 	spill_access_model_reset();
 	know(1, 0);
+	know(3, 1000 * US);
 	learn(1, 5, 64);
 	spill_access_model_moved(&no_excess, 64 * MIB, 64 * SPILL_BENEFIT_COPY_NS_PER_MIB, 5 * MS);
-	for (unsigned i = 0; i < 6; i++) {
+}
+
+/* The cost that is learned by an access so much later. */
+static uint64_t cost_after(uint64_t ns)
+{
+	fake_clock.ns += ns;
+	learn(2, 5, 1);
+	fake_clock.ns += 4000 * MS; /* by then the exchange is followed no longer */
+	learn(2, 9, 64);
+	return copy_cost();
+}
+
+static uint64_t cost_with_gaps(uint64_t gap_ns)
+{
+	exchange_with_a_wait();
+	for (unsigned i = 0; i < 5; i++) {
 		learn(1, 1, 0);
 		fake_clock.ns += gap_ns;
 		learn(2, 5, 1);
 	}
-	know_copies();
-	return copy_cost();
+	return cost_after(gap_ns);
 }
 
 /* The device waits for launches: the program has lost its lead. What ends later than it was held up does not count. */
@@ -522,6 +535,64 @@ TEST(a_device_that_idles_behind_an_exchange_makes_it_dearer)
 	assert_int_equal(busy, SPILL_BENEFIT_COPY_NS_PER_MIB);
 	assert_true(idle > busy + 2000);
 	assert_int_equal(more, busy);
+}
+
+/* Nor has it when the exchange itself took time, or when the device was waited for. */
+TEST(a_device_that_is_waited_for_is_not_idle)
+{
+	exchange_with_a_wait();
+	fake_clock.ns += 3 * MS;
+	spill_access_model_idle();
+	assert_int_equal(cost_after(0), SPILL_BENEFIT_COPY_NS_PER_MIB);
+	exchange_with_a_wait();
+	fake_clock.ns += 3 * MS;
+	spill_access_model_moved(&no_excess, 64 * MIB, 64 * SPILL_BENEFIT_COPY_NS_PER_MIB, 5 * MS);
+	assert_int_equal(cost_after(0), SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
+/* What is known by then counts when the next exchange begins. */
+TEST(the_next_exchange_ends_what_is_known_of_the_last)
+{
+	uint64_t alone;
+	exchange_with_a_wait();
+	cost_after(6 * MS);
+	alone = copy_cost();
+	assert_true(alone > SPILL_BENEFIT_COPY_NS_PER_MIB);
+	exchange_with_a_wait();
+	fake_clock.ns += 6 * MS;
+	learn(2, 5, 1);
+	spill_access_model_moved(&no_excess, 64 * MIB, 64 * SPILL_BENEFIT_COPY_NS_PER_MIB, 5 * MS);
+	assert_int_equal(copy_cost(), alone);
+}
+
+TEST(a_device_that_works_is_not_idle)
+{
+	exchange_with_a_wait();
+	for (unsigned i = 0; i < 4; i++)
+		learn(3, 1, 0);
+	assert_int_equal(cost_after(4 * MS), SPILL_BENEFIT_COPY_NS_PER_MIB);
+	/* A measurement tells that the third of them is done. */
+	exchange_with_a_wait();
+	struct spill_access_advice third = learn(3, 1, 0);
+	for (unsigned i = 0; i < 2; i++)
+		third = learn(3, 1, 0);
+	learn(3, 1, 0);
+	fake_clock.ns += 3 * MS;
+	world.behind_ns = 1;
+	measured(&third, 0, 1000 * US);
+	assert_int_equal(cost_after(1 * MS), SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
+/* Nobody knows how long such a launch takes, or only that it takes 3 ms at most. */
+TEST(a_device_with_unknown_work_is_not_idle)
+{
+	exchange_with_a_wait();
+	struct spill_access_advice advice = learn(7, 1, 0);
+	assert_int_equal(cost_after(3 * MS), SPILL_BENEFIT_COPY_NS_PER_MIB);
+	took_at_most(&advice, 0, 3 * MS);
+	spill_access_model_moved(&no_excess, 64 * MIB, 64 * SPILL_BENEFIT_COPY_NS_PER_MIB, 5 * MS);
+	learn(7, 1, 0);
+	assert_int_equal(cost_after(3 * MS), SPILL_BENEFIT_COPY_NS_PER_MIB);
 }
 
 /* A longer one counts as four times as long as usual, or as four times what the memory cost in place. */
@@ -1239,13 +1310,6 @@ TEST(a_forked_child_knows_nothing)
 }
 
 /* -- times that a launch took at most --------------------------------------------------------------------- */
-
-static void took_at_most(const struct spill_access_advice *advice, uint64_t on_host, uint64_t ns)
-{
-	world.at_most = true;
-	measured(advice, on_host, ns);
-	world.at_most = false;
-}
 
 /* Of one launch that names 64 MiB. */
 static uint64_t lost_by_one(void)

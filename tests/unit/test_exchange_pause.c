@@ -16,11 +16,11 @@ static struct spill_access_history history; /* only its numbers are looked at */
 static enum spill_pause_change change;      /* the last one that was told */
 static uint64_t now, in_place_ns;
 
-static const struct spill_pause_point *at(void)
+static const struct spill_access_point *at(void)
 {
-	static struct spill_pause_point point;
+	static struct spill_access_point point;
 
-	point = (struct spill_pause_point){&history, now, in_place_ns};
+	point = (struct spill_access_point){&history, now, in_place_ns};
 	return &point;
 }
 

@@ -463,11 +463,33 @@ TEST(a_cost_that_stops_all_moves_is_doubted)
 		spill_benefit_doubt_copies(&reuse, now += 1);
 		assert_true(spill_benefit_copy_cost(&reuse) == SPILL_BENEFIT_COPY_NS_PER_MIB);
 	}
+	/* So is a lead that stops them. */
+	spill_benefit_add_lead(&reuse, 64 * MIB, 640 * MS);
+	assert_true(spill_benefit_copy_cost(&reuse) > MS);
+	spill_benefit_doubt_copies(&reuse, now += 1);
+	spill_benefit_doubt_copies(&reuse, now += pause);
+	assert_true(spill_benefit_copy_cost(&reuse) == SPILL_BENEFIT_COPY_NS_PER_MIB);
 	/* What allows moves is kept. */
 	spill_benefit_add_copy(&reuse, GIB, 4 * MS);
 	for (unsigned i = 0; i < 9; i++)
 		spill_benefit_doubt_copies(&reuse, now += 1000000 * MS);
 	assert_true(spill_benefit_copy_cost(&reuse) < SPILL_BENEFIT_COPY_NS_PER_MIB);
+}
+
+/* The two parts of the cost are learned apart from each other. */
+TEST(a_lead_is_a_part_of_the_cost)
+{
+	uint64_t copies_alone, usual = SPILL_BENEFIT_COPY_NS_PER_MIB;
+	spill_benefit_add_copy(&reuse, GIB, 1024 * usual / 2);
+	copies_alone = spill_benefit_copy_cost(&reuse);
+	memset(&reuse, 0, sizeof(reuse));
+	spill_benefit_add_lead(&reuse, 0, MS); /* tells nothing */
+	assert_true(spill_benefit_copy_cost(&reuse) == usual);
+	for (unsigned i = 0; i < 100; i++)
+		spill_benefit_add_lead(&reuse, GIB, 1024 * 2 * usual);
+	near(spill_benefit_copy_cost(&reuse), 3 * usual);
+	spill_benefit_add_copy(&reuse, GIB, 1024 * usual / 2);
+	near(spill_benefit_copy_cost(&reuse), copies_alone + 2 * usual);
 }
 
 /* One kernel, three operands: read again and again, read once, not at all. */

@@ -76,6 +76,7 @@ static struct {
 	uint64_t heard;
 	unsigned asked, idle, moved;       /* calls */
 	unsigned dead, displaced, swapped; /* chunks: of the last one, and of swaps */
+	uint64_t waited_ns;                /* before the last exchange */
 	unsigned untold;                   /* moves whose time tells nothing about others */
 	struct spill_exchange_choice last; /* as it was asked; its lists are gone */
 } model;
@@ -133,6 +134,7 @@ void spill_access_model_idle(void)
 void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns,
                               uint64_t waited_ns)
 {
+	model.waited_ns = waited_ns;
 	if (!bytes) {
 		model.untold++;
 		return;
@@ -716,6 +718,24 @@ TEST(others_wait_for_an_idle_device_too)
 	fake_clock.ns += 20 * MS;
 	assert_true(await_idle());
 	assert_true(prefetch(AWAY + 1));
+}
+
+static bool is_done;
+
+static void finish(void)
+{
+	is_done = true;
+}
+
+/* The program is held up by that, too. */
+TEST(the_time_of_the_wait_is_told_with_the_exchange)
+{
+	is_done = false;
+	fake_vendor.marks_pass = &is_done;
+	fake_clock.on_sleep = finish;
+	assert_true(prefetch(AWAY + 1));
+	assert_int_equal(model.waited_ns, recorded.last.waited_ns);
+	assert_int_not_equal(model.waited_ns, 0);
 }
 
 /* Its last marks pass late, but within movable.wait. */

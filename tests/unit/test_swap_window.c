@@ -14,6 +14,14 @@ static struct spill_swap_window window;
 static struct spill_access_history history; /* only its numbers are looked at */
 static uint64_t now, in_place;
 
+static const struct spill_access_point *at(void)
+{
+	static struct spill_access_point point;
+
+	point = (struct spill_access_point){&history, now, in_place};
+	return &point;
+}
+
 static int begin(void **state)
 {
 	memset(&window, 0, sizeof(window));
@@ -33,7 +41,7 @@ static void runs(uint64_t accesses, uint64_t ns, uint64_t in_place_ns)
 
 static bool tells(void)
 {
-	return spill_swap_window_tells(&window, &history, now, in_place);
+	return spill_swap_window_tells(&window, at());
 }
 
 static void looked(bool swapped)
@@ -137,17 +145,17 @@ TEST(the_sums_are_of_whole_periods)
 TEST(what_is_due_is_told_now_and_then)
 {
 	runs(2 * PERIOD, 0, 0);
-	assert_false(spill_swap_window_is_due(&window, &history, now, in_place));
+	assert_false(spill_swap_window_is_due(&window, at()));
 	runs(3 * PERIOD, WINDOW_NS, 100 * MS);
-	assert_true(spill_swap_window_is_due(&window, &history, now, in_place));
+	assert_true(spill_swap_window_is_due(&window, at()));
 	now += 10 * MS - 1;
-	assert_false(spill_swap_window_is_due(&window, &history, now, in_place));
+	assert_false(spill_swap_window_is_due(&window, at()));
 	assert_true(tells());
 	now++;
-	assert_true(spill_swap_window_is_due(&window, &history, now, in_place));
+	assert_true(spill_swap_window_is_due(&window, at()));
 	now += 10 * MS;
 	looked(false);
-	assert_false(spill_swap_window_is_due(&window, &history, now, in_place));
+	assert_false(spill_swap_window_is_due(&window, at()));
 }
 
 /* Where moves cost a sixteenth of what memory in place costs, a new one begins. */
