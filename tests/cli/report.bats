@@ -316,8 +316,8 @@ same_of_both='.runs[0] | [.totals, .devices, .demoted, .promoted, .moved, .hones
 	done
 }
 
-# docs/examples/first.jsonl is of an H200 that another process had filled, by a libspill whose log did not yet tell that.
-example="$BATS_TEST_DIRNAME/../../docs/examples/first.jsonl"
+# Of an H200 that another process had filled, by a libspill whose log did not yet tell that (data/README).
+example="$BATS_TEST_DIRNAME/data/first-2026-11-21.jsonl"
 
 @test "what was moved to the host counts as spilled, and its cost is told: the same in text, JSON and the page" {
 	size="up to 1.63 GiB was in host memory; at most 12.52 GiB was wanted at once, and at most 11.34 GiB was on the card, at different moments"
