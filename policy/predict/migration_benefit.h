@@ -113,7 +113,7 @@ void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16
 /* Adds a sample of the copy: `bytes` to the device, and as many back, took `ns`. */
 void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns);
 
-/* The same: the device was idle for so long behind such a copy (stop_cost.h). */
+/* The same: the device was idle for so long behind such a copy (exchange_lead.h). */
 void spill_benefit_add_lead(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns);
 
 /*

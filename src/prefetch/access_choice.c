@@ -139,11 +139,11 @@ bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t si
 	return comes;
 }
 
-void spill_access_model_end_stop(struct spill_access_model *model)
+void spill_access_model_end_lead(struct spill_access_model *model)
 {
-	if (model->stop.bytes >= MEASURED_BYTES)
-		spill_benefit_add_lead(&model->benefit, model->stop.bytes, model->stop.idle_ns);
-	model->stop = (struct spill_stop_cost){0};
+	if (model->lead.bytes >= MEASURED_BYTES)
+		spill_benefit_add_lead(&model->benefit, model->lead.bytes, model->lead.idle_ns);
+	model->lead = (struct spill_exchange_lead){0};
 }
 
 void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64_t bytes, uint64_t ns,
@@ -161,8 +161,8 @@ void spill_access_model_moved(const struct spill_exchange_choice *choice, uint64
 	}
 	if (bytes >= MEASURED_BYTES)
 		spill_benefit_add_copy(&model->benefit, bytes, spill_min(ns, most_ns));
-	spill_access_model_end_stop(model);
+	spill_access_model_end_lead(model);
 	model->read_ns = spill_clock_ns(); /* what it took is no idle time */
-	spill_stop_cost_begin(&model->stop, bytes, waited_ns + spill_min(ns, most_ns), model->read_ns);
+	spill_exchange_lead_begin(&model->lead, bytes, waited_ns + spill_min(ns, most_ns), model->read_ns);
 	spill_access_model_unlock();
 }

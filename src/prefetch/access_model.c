@@ -83,8 +83,8 @@ static void count_work(uint64_t now)
 	model->read_ns = now;
 	model->since_ns = 0;
 	model->since_unknown = false;
-	if (spill_stop_cost_follow(&model->stop, idle_ns, now))
-		spill_access_model_end_stop(model);
+	if (spill_exchange_lead_follow(&model->lead, idle_ns, now))
+		spill_access_model_end_lead(model);
 }
 
 /*

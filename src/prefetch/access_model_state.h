@@ -7,12 +7,12 @@
 
 #include "access_history.h"
 #include "chunk_stay.h"
+#include "exchange_lead.h"
 #include "exchange_pause.h"
 #include "idle_window.h"
 #include "in_place_cost.h"
 #include "migration_benefit.h"
 #include "process.h"
-#include "stop_cost.h"
 #include "swap_window.h"
 
 struct spill_access_model {
@@ -33,8 +33,8 @@ struct spill_access_model {
 	struct spill_swap_window swaps;
 	struct spill_idle_window idle;
 	struct spill_exchange_pause pause;
-	struct spill_stop_cost stop; /* of the last exchange */
-	uint64_t probed_ns;          /* when an access was last timed only for that */
+	struct spill_exchange_lead lead; /* of the last exchange */
+	uint64_t probed_ns;              /* when an access was last timed only for that */
 	struct spill_in_place_cost in_place;
 	uint64_t in_place_since_ns; /* time of the first access in place; 0: none */
 	uint64_t tell_ns;           /* when its sums are told next */
@@ -47,7 +47,7 @@ struct spill_access_model *spill_access_model_lock(void);
 void spill_access_model_unlock(void);
 
 /* All that is known of what the last exchange cost becomes a part of its price. pre: locked */
-void spill_access_model_end_stop(struct spill_access_model *model);
+void spill_access_model_end_lead(struct spill_access_model *model);
 
 /* Where the program is. pre: locked */
 static inline struct spill_idle_point spill_access_model_point(const struct spill_access_model *model)

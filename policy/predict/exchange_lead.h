@@ -8,22 +8,23 @@
  *
  * All memory is in the struct. Zeroed, nothing is followed. Times are ns.
  */
-#ifndef SPILL_STOP_COST_H
-#define SPILL_STOP_COST_H
+#ifndef SPILL_EXCHANGE_LEAD_H
+#define SPILL_EXCHANGE_LEAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spill_stop_cost {
+struct spill_exchange_lead {
 	uint64_t bytes;    /* that came; 0: nothing is followed */
 	uint64_t idle_ns;  /* of the device behind it, so far */
 	uint64_t until_ns; /* it is followed until then */
 };
 
 /* An exchange that brought `bytes` ended at `now_ns`. It held threads up for `held_ns`. What was followed before is forgotten. */
-void spill_stop_cost_begin(struct spill_stop_cost *cost, uint64_t bytes, uint64_t held_ns, uint64_t now_ns);
+void spill_exchange_lead_begin(struct spill_exchange_lead *lead, uint64_t bytes, uint64_t held_ns,
+                               uint64_t now_ns);
 
 /* The device was idle for `idle_ns` since the last call. True: all of .idle_ns is known. */
-bool spill_stop_cost_follow(struct spill_stop_cost *cost, uint64_t idle_ns, uint64_t now_ns);
+bool spill_exchange_lead_follow(struct spill_exchange_lead *lead, uint64_t idle_ns, uint64_t now_ns);
 
 #endif
