@@ -99,7 +99,7 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
 /*
  * The vendor's free of memory in stream order does not wait, and no later request gets the memory
  * before the work of the context whose stream it was made for (docs/measurements.md). Without a mark,
- * the next free that waits for the device releases it.
+ * a later call places one.
  */
 static void free_behind_context(struct spill_request *request, struct spill_allocation *allocation)
 {
@@ -131,7 +131,8 @@ static void free_behind_context(struct spill_request *request, struct spill_allo
 static void free_now(struct spill_request *request, struct spill_allocation *allocation)
 {
 	if (spill_ordered_is(allocation->placement)) {
-		const struct spill_stream_order order = {NULL, allocation->context};
+		/* The stream may be another device's than the pool. */
+		const struct spill_stream_order order = {NULL, allocation->placement->order.context};
 		int device = allocation->device;
 		spill_ordered_free(take_for_deferral(request, allocation), &order, device);
 		return;

@@ -5,7 +5,9 @@
 #include <stdatomic.h>
 
 #include "capture.h"
+#include "contexts.h"
 #include "peer.h"
+#include "quiesce.h"
 
 /* Placements that one poll looks at. Frees of a stream pass in order, so the oldest come first. */
 #define POLLED 8
@@ -63,28 +65,56 @@ static bool hold_event(struct spill_context_hold *hold, const struct spill_place
 	                          placement->event_generation);
 }
 
-/* Waits for the owner's work. False: its context ends, or is dead. */
-static bool wait_for_owner(const struct spill_placement *placement)
+/* Waits for the context's work. False: it ends, or is dead. */
+static bool wait_for(const struct spill_backend *backend, int device, void *context)
 {
 	struct spill_context_hold hold;
-	const struct spill_backend *backend = placement->backend;
-	if (!spill_context_hold(&hold, backend, placement->device, placement->context, 0))
+	if (!spill_context_hold(&hold, backend, device, context, 0))
 		return false;
-	bool done = !spill_deferred_wait(backend, placement->device, placement->context);
+	bool done = !spill_deferred_wait(backend, device, context);
 	spill_context_release(&hold);
 	return done;
+}
+
+/*
+ * The placement was freed behind all work of a context, and no mark could be placed then: something captured, or another
+ * thread was in a long call. Now one may be. It is behind more work than it had to be. A wait could be without end, because
+ * the work may wait for the host, so only a driver that has no marks is waited for. True: the work is done.
+ */
+static bool is_work_done(struct spill_placement *placement, bool may_wait)
+{
+	const struct spill_backend *backend = placement->backend;
+	int device = placement->event_device;
+	void *context = placement->event_context, *event;
+	struct spill_context_hold hold;
+	if (!spill_contexts_birth(backend, context))
+		return true; /* it has ended with the context */
+	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE))
+		return may_wait && wait_for(backend, device, context);
+	if (!spill_context_hold(&hold, backend, device, context, 0))
+		return false;
+	if (spill_quiesce_mark(backend, device, context, &event)) {
+		pthread_mutex_lock(&lock);
+		placement->event = event;
+		placement->event_generation = spill_context_generation();
+		pthread_mutex_unlock(&lock);
+	}
+	spill_context_release(&hold);
+	return false;
 }
 
 /*
  * May the placement be released? Without an event it has to wait for the owner, and only a caller
  * that may wait does so.
  */
-static bool may_release(const struct spill_placement *placement, bool may_wait)
+static bool may_release(struct spill_placement *placement, bool may_wait)
 {
 	const struct spill_backend *backend = placement->backend;
 	struct spill_context_hold hold;
+	if (!placement->event && placement->event_context)
+		return is_work_done(placement, may_wait);
 	if (!placement->event)
-		return may_wait && wait_for_owner(placement);
+		return may_wait && wait_for(backend, placement->device, placement->context);
 	if (!hold_event(&hold, placement))
 		return false;
 	bool passed =
@@ -108,7 +138,7 @@ static void destroy_event(const struct spill_placement *copy)
 /* Keeps a placement for the next request. The caller destroys its event. pre: locked */
 static void keep_for_reuse(struct spill_placement *placement)
 {
-	placement->event = NULL;
+	placement->event = placement->event_context = NULL;
 	placement->event_ended = false;
 	TAILQ_INSERT_HEAD(&kept, placement, pending);
 }
@@ -287,7 +317,7 @@ struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, i
 }
 
 /*
- * Notes whether the placement's owner or event ended with the context. True: the wait is over. pre:
+ * Notes whether the placement's owner, or the work that it waits for, ended with the context. True: the wait is over. pre:
  * locked
  */
 static bool note_end(struct spill_placement *placement, const struct spill_context_end *end)
@@ -295,7 +325,7 @@ static bool note_end(struct spill_placement *placement, const struct spill_conte
 	const struct spill_backend *backend = placement->backend;
 	placement->owner_ended |= spill_placement_ends_with(placement, end);
 	placement->event_ended |=
-	    placement->event &&
+	    (placement->event || placement->event_context) &&
 	    spill_context_end_covers(end, backend, placement->event_device, placement->event_context,
 	                             placement->event_generation);
 	return placement->owner_ended || placement->event_ended;

@@ -23,8 +23,9 @@ int spill_deferred_wait(const struct spill_backend *backend, int device, void *c
 
 /*
  * Takes ownership of a placement. If it has an event (placement->event…), it is released when the
- * event has passed. Without an event, it is released after a wait for its owner, when no capture is
- * active.
+ * event has passed. Without an event, but with the context of one, a mark behind the work of that
+ * context is placed as soon as possible. Without both, it is released after a wait for its owner, when
+ * no capture is active.
  */
 void spill_deferred_add(struct spill_placement *placement);
 

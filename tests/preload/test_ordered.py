@@ -218,6 +218,35 @@ class NobodyWaits(OrderedCase):
         self.no_leak(records)
 
 
+class PlainFree(OrderedCase):
+    """Memory in stream order that cuMemFree frees while a kernel still writes it. Nobody else gets it before the kernel ends."""
+
+    def freed_while_used(self, chain, words, **variables):
+        words = ("plain:x:94m alloc:a:40m fill:a sync hold:a stream:other begin:2 sfree:a end stream:peer plain:c:1m sfree:c plain:d:1m "
+                 f"sfree:d {words} go stream:own sync")
+        done = self.good(self.ordered(words, SPILL_SIM_DEVICES=2, SPILL_MOVABLE_ENABLE="off", SPILL_OOM_CHAIN=chain,
+                                      SPILL_DEVICE_RESERVE="0", SPILL_LOG_LEVEL="each", **variables))
+        return done, self.checked_records()
+
+    def test_a_capture_forbids_the_mark_and_another_device_frees(self):
+        """The other device's frees do not wait for the kernel. Once it has ended, its memory is used again."""
+        for chain in ("split", "host"):
+            with self.subTest(chain=chain):
+                other = "stream:other alloc:b:40m same:b:a fill:b sync verify:b sync"
+                done, _ = self.freed_while_used(chain, other)
+                self.assertIn("same 0", done.stdout)
+                again = "stream:own go sync stream:peer plain:e:1m sfree:e plain:f:1m sfree:f stream:other alloc:b:40m same:b:a fill:b sync verify:b"
+                done, _ = self.freed_while_used(chain, again)
+                self.assertIn("same 1", done.stdout)
+
+    def test_a_stream_of_another_device_than_the_pool(self):
+        words = ("pool:p:device share:p alloc:z:8m:1:p fill:z sync stream:peer alloc:a:40m:1:p fill:a sync hold:a sfree:a "
+                 "stream:own alloc:y:1m free:y alloc:b:40m:1:p same:b:a fill:b sync verify:b sync alloc:e:40m:1:p same:e:a fill:e sync "
+                 "verify:e stream:peer go sync stream:own verify:b verify:e sync")
+        done = self.good(self.ordered(words, vram="256MiB", SPILL_SIM_DEVICES=2, SPILL_MOVABLE_ENABLE="on"))
+        self.assertNotIn("same 1", done.stdout)
+
+
 class GraphMemory(OrderedCase):
     def test_counts_toward_the_limit(self):
         """A captured allocation takes device memory when its graph is launched: what comes after it has so much less."""

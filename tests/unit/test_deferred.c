@@ -8,6 +8,7 @@
 #include "ended.h"
 #include "place.h"
 #include "account.h"
+#include "contexts.h"
 #include "deferred.h"
 #include "fake_clock.h"
 #include "fake_vendor.h"
@@ -155,6 +156,91 @@ TEST(in_a_capture_nothing_is_looked_at)
 	fake_vendor.wait_result = 0;
 	spill_deferred_poll(&fake_vendor_backend, true);
 	nothing_is_held();
+}
+
+/* -- freed behind the work of a context in which no mark could be placed then ------------------------------ */
+
+static void end_other(void)
+{
+	struct spill_context_end end = ended_now(backend, 0, &other);
+	spill_contexts_ended(&end);
+	spill_deferred_context_ended(&end);
+}
+
+static void defer_behind_other(void)
+{
+	spill_contexts_made(backend, 0, &other);
+	defer(40 * MIB, NULL, &other);
+}
+
+/* Nobody waits: the work may wait for the host. */
+TEST(a_mark_that_could_not_be_placed_is_placed_later)
+{
+	bool passes = false;
+	fake_vendor.can |= SPILL_CAN_MOVE;
+	fake_vendor.marks_pass = &passes;
+	defer_behind_other();
+	for (unsigned i = 0; i < 3; i++)
+		spill_deferred_poll(backend, true);
+	assert_int_equal(fake_vendor.marks, 1);
+	assert_ptr_equal(fake_vendor.marked_context, &other);
+	assert_int_equal(spill_deferred_pending(backend, 0).device, 20 * MIB);
+	passes = true;
+	spill_deferred_poll(backend, false);
+	nothing_is_held();
+	assert_int_equal(fake_vendor.waits, 0);
+	end_other();
+}
+
+/* Until then it stays, however often somebody looks. */
+TEST(as_long_as_no_mark_can_be_placed_it_stays)
+{
+	fake_vendor.can |= SPILL_CAN_MOVE;
+	defer_behind_other();
+	fake_vendor.dead_context = &other;
+	for (unsigned i = 0; i < 3; i++)
+		spill_deferred_poll(backend, true);
+	assert_int_equal(spill_deferred_pending(backend, 0).device, 20 * MIB);
+	assert_int_equal(fake_vendor.waits, 0);
+	/* Its work ends with it. */
+	end_other();
+	nothing_is_held();
+}
+
+static void *waited_context;
+
+static int wait_and_note(int device, void *of)
+{
+	waited_context = of;
+	return fake_vendor_backend.devices->wait(device, of);
+}
+
+/* That context is waited for, not the one that is current. */
+TEST(a_driver_without_marks_is_waited_for)
+{
+	struct spill_backend old = fake_vendor_backend;
+	struct spill_vendor_devices devices = *old.devices;
+	devices.wait = wait_and_note;
+	old.devices = &devices;
+	backend = &old;
+	fake_vendor.context = &context;
+	defer_behind_other();
+	spill_deferred_poll(backend, false);
+	assert_int_equal(fake_vendor.waits, 0);
+	spill_deferred_poll(backend, true);
+	assert_ptr_equal(waited_context, &other);
+	assert_int_equal(fake_vendor.marks, 0);
+	nothing_is_held();
+	end_other();
+}
+
+TEST(the_work_of_a_context_that_has_ended_is_done)
+{
+	fake_vendor.can |= SPILL_CAN_MOVE;
+	defer(40 * MIB, NULL, &other); /* which nobody knows any more */
+	spill_deferred_poll(backend, false);
+	nothing_is_held();
+	assert_int_equal(fake_vendor.waits + fake_vendor.marks, 0);
 }
 
 /* The owner's end releases it; the end of the context of the stream ends the wait. */
