@@ -388,6 +388,8 @@ bool spill_engine_alloc_async(struct spill_request *request)
 		count_graph_memory(request, backend);
 		return pass_through(request);
 	}
+	if (request->mode) /* no pool at all: the vendor refuses it */
+		return pass_through(request);
 	enum spill_place place =
 	    backend && request->pool ? spill_vendor_pool_place(backend, request->pool) : SPILL_PLACE_DEVICE;
 	if (place == SPILL_PLACES) /* only the vendor knows where the memory of this pool is */

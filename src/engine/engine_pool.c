@@ -23,6 +23,14 @@ static void record_pool(struct spill_request *request, const struct spill_backen
 		spill_ordered_pool_made(backend, device, handle);
 }
 
+/* A default pool on the host, or of managed memory, that the driver has made itself. */
+static void record_found(const struct spill_request *request, const struct spill_backend *backend)
+{
+	enum spill_place place = backend->pools->place_at(request->properties, request->mode);
+	if (place != SPILL_PLACE_DEVICE)
+		spill_vendor_pool_found(backend, *(void **)request->out, place);
+}
+
 /*
  * The segments get the same access, and stay where they are from now on. More memory of the pool stays
  * with the driver.
@@ -119,6 +127,9 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 	case SPILL_OP_POOL_CREATE:
 		if (request->properties)
 			record_pool(request, backend);
+		break;
+	case SPILL_OP_POOL_FIND:
+		record_found(request, backend);
 		break;
 	case SPILL_OP_POOL_DESTROY:
 		if (request->destroyed.ordered)

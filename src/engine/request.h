@@ -57,6 +57,7 @@ struct spill_capture;
 	X(RESERVE, pass, "reserves or frees addresses without memory: passed through") \
 	X(PROPERTIES, properties, "reads properties of a handle: answers those that the program asked for") \
 	X(POOL_CREATE, pool, "makes a pool: recorded, so that it can be trimmed") \
+	X(POOL_FIND, pool, "finds the pool of a place: recorded, if it is not on a device") \
 	X(POOL_DESTROY, pool, "ends a pool") \
 	X(POOL_TRIM, pool, "gives back a pool's unused memory: counted") \
 	X(POOL_SHARE, pool, "gives devices access to a pool: to memory that libspill placed for it, too") \
@@ -211,7 +212,8 @@ struct spill_request {
 	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one. */
 	/*
 	 * CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET, POOL_GET, POOL_SET: the
-	 * attribute. EXPORT: 1 for a legacy handle. IMPORT: the flags. ACCESS, POOL_SHARE: the number of descriptions. SYNCHRONIZE: enum spill_waits_for.
+	 * attribute. EXPORT: 1 for a legacy handle. IMPORT: the flags. ACCESS, POOL_SHARE: the number of descriptions. POOL_FIND: the
+	 * kind of memory. ALLOC_ASYNC: 1 if the call names a pool that is NULL. SYNCHRONIZE: enum spill_waits_for.
 	 */
 	unsigned mode;
 

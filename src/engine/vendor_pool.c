@@ -31,8 +31,6 @@ struct spill_vendor_pool {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_VENDOR_POOL */
 static struct spill_vendor_pool *pools;                  /* grows at its head only */
-/* The record of some pool of the program found no memory, so its place is not known. */
-static bool has_lost_pool;
 
 static void add_to_account(const struct spill_vendor_pool *pool, uint64_t bytes)
 {
@@ -114,7 +112,15 @@ void spill_vendor_pool_created(const struct spill_backend *backend, void *handle
 	struct spill_vendor_pool *left = find_pool(backend, handle);
 	if (left)
 		end_pool(left);
-	has_lost_pool |= !add_pool(backend, handle, place, device, false);
+	add_pool(backend, handle, place, device, false);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_vendor_pool_found(const struct spill_backend *backend, void *handle, enum spill_place place)
+{
+	pthread_mutex_lock(&lock);
+	if (!find_pool(backend, handle))
+		add_pool(backend, handle, place, 0, false);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -161,17 +167,6 @@ struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backe
 	return pool;
 }
 
-enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, const void *handle)
-{
-	pthread_mutex_lock(&lock);
-	const struct spill_vendor_pool *pool = handle ? find_pool(backend, handle) : NULL;
-	enum spill_place place = pool                      ? pool->place
-	                         : handle && has_lost_pool ? SPILL_PLACES
-	                                                   : SPILL_PLACE_DEVICE;
-	pthread_mutex_unlock(&lock);
-	return place;
-}
-
 static bool is_default(const struct spill_backend *backend, int device, const void *handle)
 {
 	void *own;
@@ -184,6 +179,21 @@ int spill_vendor_pool_default_of(const struct spill_backend *backend, const void
 		if (is_default(backend, device, handle))
 			return device;
 	return -1;
+}
+
+enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, void *handle)
+{
+	pthread_mutex_lock(&lock);
+	const struct spill_vendor_pool *pool = handle ? find_pool(backend, handle) : NULL;
+	enum spill_place place = pool ? pool->place : SPILL_PLACE_DEVICE;
+	pthread_mutex_unlock(&lock);
+	if (!handle || pool)
+		return place;
+	int device = spill_vendor_pool_default_of(backend, handle);
+	if (device < 0)
+		return SPILL_PLACES;
+	spill_vendor_pool_of(backend, handle, device); /* the vendor is asked once */
+	return SPILL_PLACE_DEVICE;
 }
 
 int spill_vendor_pool_device(const struct spill_backend *backend, const void *handle, int device)
@@ -573,7 +583,6 @@ static void forget_parent(void)
 		pool->handle = NULL;
 		pool->live = pool->charged = 0;
 	}
-	has_lost_pool = false;
 }
 
 const struct spill_fork_lock spill_vendor_pool_fork_lock = {&lock, forget_parent};

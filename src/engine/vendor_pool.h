@@ -25,22 +25,24 @@ struct spill_vendor_pool;
  */
 void spill_vendor_pool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
                                int device);
+/* The driver has a pool there, on no device. It may be recorded already. */
+void spill_vendor_pool_found(const struct spill_backend *backend, void *handle, enum spill_place place);
 struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *backend,
                                                       const void *handle);
 void spill_vendor_pool_alive(struct spill_vendor_pool *pool, void *handle); /* NULL is allowed */
 void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *handle);
 
 /*
- * The pool of that handle. An unknown handle (a default or imported pool) counts as a pool on
- * `device`. NULL without memory for its record.
+ * The pool of that handle. An unknown handle (a default pool) counts as a pool on `device`. NULL without
+ * memory for its record.
  */
 struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backend, void *handle, int device);
 
 /*
- * Where the pool's memory is; DEVICE for an unknown handle. SPILL_PLACES: not known, because the
- * record of some pool found no memory.
+ * Where the pool's memory is; DEVICE for NULL, and for the default pool of a device. SPILL_PLACES: not known. It is a pool
+ * of another place (CUDA 13), or one whose record found no memory.
  */
-enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, const void *handle);
+enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, void *handle);
 
 /*
  * The device of the pool; `device` if it is not known. The vendor is asked about pools without a

@@ -163,6 +163,8 @@ struct spill_vendor_pools {
 	int (*device_default)(int device, void **pool);
 	/* Reads the vendor's structure of properties. Sets *device if the place is DEVICE. */
 	enum spill_place (*place)(const void *properties, int *device);
+	/* The same of a place and a kind of memory for which the driver has pools of its own. NULL on HIP. */
+	enum spill_place (*place_at)(const void *location, unsigned type);
 	/* Its memory can be exported, or has properties that chunks lack. NULL on HIP, as `share`. */
 	bool (*special)(const void *properties);
 	/* Gives a range the access of one of the vendor's descriptions for a pool. */

@@ -151,6 +151,14 @@ static enum spill_place pool_place(const void *properties, int *device)
 	return SPILL_PLACE_DEVICE;
 }
 
+static enum spill_place pool_place_at(const void *location, unsigned type)
+{
+	int device;
+	return pool_place(
+	    &(const CUmemPoolProps){.allocType = type, .location = *(const CUmemLocation *)location},
+	    &device);
+}
+
 static bool pool_special(const void *properties)
 {
 	const CUmemPoolProps *wanted = properties;
@@ -184,6 +192,7 @@ const struct spill_vendor_pools spill_cuda_pools = {
     .current = pool_current,
     .device_default = pool_default,
     .place = pool_place,
+    .place_at = pool_place_at,
     .special = pool_special,
     .share = pool_share,
     .share_device = pool_share_device,

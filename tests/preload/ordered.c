@@ -10,6 +10,7 @@
  *	renew                      ends the stream `other`, and makes it again
  *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, exportable, bounded, host or managed. It keeps
  *	                           SIZE (all).
+ *	find:P:KIND                the driver's own pool P: host or managed
  *	keep                       the device's pool keeps everything
  *	trim:P reserved:P used:P most:P restart:P endpool:P  of pool P; d: the device's
  *	share:P                    gives device 1 access to pool P
@@ -176,6 +177,18 @@ static CUresult make_pool(CUmemoryPool *pool, const char *kind, const char *keep
 	if (!result)
 		result = cuMemPoolSetAttribute(*pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
 	return result || on_device ? result : cuMemPoolSetAccess(*pool, &access, 1);
+}
+
+/* The driver's own pool of a place: on the host, or managed. */
+static CUresult find_pool(CUmemoryPool *pool, const char *kind)
+{
+	bool managed = !strcmp(kind, "managed");
+	CUmemLocation location = {managed ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUresult result = cuMemGetDefaultMemPool(
+	    pool, &location, managed ? CU_MEM_ALLOCATION_TYPE_MANAGED : CU_MEM_ALLOCATION_TYPE_PINNED);
+
+	return result ? result : cuMemPoolSetAccess(*pool, &access, 1);
 }
 
 static CUresult figure(CUmemoryPool pool, const char *word, CUmemPool_attribute attribute)
@@ -385,6 +398,8 @@ static CUresult run_word(const char *word, const char *first, const char *second
 		return choose(first);
 	if (!strcmp(word, "pool"))
 		return make_pool(pool, second, third);
+	if (!strcmp(word, "find"))
+		return find_pool(pool, second);
 	if (!strcmp(word, "keep"))
 		return keep();
 	if (pool_word(word, *pool, &result))

@@ -121,15 +121,19 @@ class Answers(Sets):
         self.assertEqual(self.exports(), [])
 
     def test_a_multicast_object_gets_the_driver_s_handle(self):
-        done = self.program("exports:1 create:a:24m multicast:a exports:0 create:b:24m multicast:b")
-        self.assertEqual((self.results(done, "multicast:a"), self.results(done, "multicast:b")), ([NOT_SUPPORTED], [INVALID]))
+        for word in ("multicast", "multicast2", "endpoint"):
+            with self.subTest(word):
+                done = self.program(f"exports:1 create:a:24m {word}:a exports:0 create:b:24m {word}:b")
+                self.assertEqual((self.results(done, f"{word}:a"), self.results(done, f"{word}:b")), ([NOT_SUPPORTED], [INVALID]))
 
     def test_bound_by_address_it_stays(self):
         """The multicast object would keep the memory that the set has left."""
-        done = self.program("create:a:24m map:a fill:a bind:a create:b:24m map:b fill:b create:c:24m map:c side:a side:b verify:a verify:b")
-        self.assertEqual(self.results(done, "bind:a"), [NOT_SUPPORTED])
-        self.assertEqual(self.sides(done, "a"), ["d" * 12])
-        self.assertIn("h", self.sides(done, "b")[0])
+        for word in ("bind", "bind2", "endpointat"):
+            with self.subTest(word):
+                done = self.program(f"create:a:24m map:a fill:a {word}:a create:b:24m map:b fill:b create:c:24m map:c side:a side:b verify:a verify:b")
+                self.assertEqual(self.results(done, f"{word}:a"), [NOT_SUPPORTED])
+                self.assertEqual(self.sides(done, "a"), ["d" * 12])
+                self.assertIn("h", self.sides(done, "b")[0])
 
     def test_export_after_it_has_moved(self):
         """Refused, with a note; the next of that call site and size is the driver's own, and its export works."""

@@ -334,9 +334,9 @@ class Capture(OrderedCase):
 class Elsewhere(OrderedCase):
     def test_pools_that_are_not_on_a_device(self):
         """The program asked for host memory: accounted, and its own affair."""
-        for kind in ("host", "managed"):
-            with self.subTest(kind):
-                done = self.good(self.ordered(f"pool:p:{kind} alloc:a:24m:5:p fill:a verify:a sync free:a sync endpool:p",
+        for kind, begin, end in (("host", "pool", "endpool:p"), ("managed", "pool", "endpool:p"), ("host", "find", ""), ("managed", "find", "")):
+            with self.subTest(kind, begin=begin):
+                done = self.good(self.ordered(f"{begin}:p:{kind} alloc:a:24m:5:p fill:a verify:a sync free:a sync {end}",
                                               SPILL_DEVICE_LIMIT="10MiB"))
                 records = self.checked_records()
                 self.assertEqual(self.data(records), [(kind, 24)] * 5)

@@ -19,6 +19,7 @@
  *	export:A free:A     exports the handle; gives the handle to cuMemFree
  *	multicast:A         binds it to a multicast object, which no device here has
  *	bind:A              the same by its address
+ *	multicast2:A bind2:A endpoint:A endpointat:A    the same by later functions, and to a logical endpoint
  *	twice:A             maps it a second time, behind the first
  *	second:A            the same without access
  *	half:A              unmaps the first half
@@ -216,6 +217,41 @@ static CUresult info(void)
 	return result;
 }
 
+/* A function that the headers of CUDA 13.0 lack. */
+static void *later(const char *name, int version)
+{
+	void *function = NULL;
+
+	if (cuGetProcAddress_v2(name, &function, version, 0, NULL) || !function)
+		exit(64);
+	return function;
+}
+
+/* The functions of CUDA 13.1 and 13.3 that bind a handle or an address to something that keeps the memory. */
+static bool binding_word(const char *word, const struct one *one, CUresult *result)
+{
+	typedef CUresult (*bind_fn)(uint64_t, CUdevice, uint64_t, uint64_t, uint64_t, uint64_t,
+	                            unsigned long long);
+	typedef CUresult (*bind_at_fn)(uint64_t, CUdevice, uint64_t, CUdeviceptr, uint64_t,
+	                               unsigned long long);
+
+	if (!strcmp(word, "multicast2"))
+		*result =
+		    ((bind_fn)later("cuMulticastBindMem", 13010))(0, 0, 0, one->handle, 0, one->bytes, 0);
+	else if (!strcmp(word, "bind2"))
+		*result =
+		    ((bind_at_fn)later("cuMulticastBindAddr", 13010))(0, 0, 0, one->address, one->bytes, 0);
+	else if (!strcmp(word, "endpoint"))
+		*result = ((bind_fn)later("cuLogicalEndpointBindMem", 13030))(0, 0, 0, one->handle, 0,
+		                                                              one->bytes, 0);
+	else if (!strcmp(word, "endpointat"))
+		*result = ((bind_at_fn)later("cuLogicalEndpointBindAddr", 13030))(0, 0, 0, one->address,
+		                                                                  one->bytes, 0);
+	else
+		return false;
+	return true;
+}
+
 static CUresult handle_word(const char *word, struct one *one, uint64_t bytes)
 {
 	int descriptor = -1;
@@ -238,6 +274,9 @@ static CUresult handle_word(const char *word, struct one *one, uint64_t bytes)
 		return cuMulticastBindAddr(0, 0, one->address, one->bytes, 0);
 	if (!strcmp(word, "free"))
 		return cuMemFree_v2(one->handle);
+	CUresult result;
+	if (binding_word(word, one, &result))
+		return result;
 	exit(64);
 }
 

@@ -79,13 +79,16 @@ static const struct rows_row rows[] = {
 
 #define COUNT (sizeof(rows) / sizeof(rows[0]))
 
+/* What the simulated runtime asks the driver for at most: its own version. */
+#define RUNTIME 13000
+
 bool rows_newest(const struct rows_row *row)
 {
 	for (size_t i = 0; i < COUNT; i++)
 		if (strcmp(rows[i].base, row->base) == 0 && rows[i].per_thread == row->per_thread &&
-		    rows[i].since > row->since)
+		    rows[i].since > row->since && rows[i].since <= RUNTIME)
 			return false;
-	return true;
+	return row->since <= RUNTIME;
 }
 
 static void *by_link(const struct rows_row *row)

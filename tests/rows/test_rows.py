@@ -112,7 +112,8 @@ OLDER = {"cuMemHostRegister", "cuIpcOpenMemHandle", "cuGraphAddNode", "cuStreamB
                                          "cuStreamBatchMemOp") for variant in ("", "_ptsz")}
 # Rows of a driver that is newer than the simulated runtime, which asks for none of them.
 LATER = {name + variant for name in ("cuMemcpyWithAttributesAsync", "cuMemcpy3DWithAttributesAsync")
-         for variant in ("", "_ptsz")}
+         for variant in ("", "_ptsz")} | {"cuMulticastBindMem_v2", "cuMulticastBindAddr_v2", "cuLogicalEndpointBindMem",
+                                          "cuLogicalEndpointBindAddr"}
 
 
 class Threads(Case):

@@ -124,7 +124,7 @@ int spill_vendor_pool_device(const struct spill_backend *vendor, const void *han
 	return pool_device;
 }
 
-enum spill_place spill_vendor_pool_place(const struct spill_backend *vendor, const void *handle)
+enum spill_place spill_vendor_pool_place(const struct spill_backend *vendor, void *handle)
 {
 	return place;
 }
@@ -837,6 +837,15 @@ TEST(pools_that_are_not_on_a_device)
 	assert_string_equal(call(&their_pool), "count begins:0");
 	found = NULL;
 	assert_string_equal(call(&their_pool), "admitted:0");
+}
+
+/* Not the current pool: the vendor refuses it. */
+TEST(a_pool_that_is_null)
+{
+	struct spill_request request = request_of(NULL);
+	request.mode = 1;
+	assert_true(spill_engine_alloc_async(&request));
+	assert_string_equal(what_was_said(), "pass:1");
 }
 
 /* In a capture it is a node of a graph, whose memory is only counted. */

@@ -62,6 +62,13 @@ static int share(const void *given, unsigned index, uint64_t va, uint64_t bytes)
 	return 0;
 }
 
+static enum spill_place place_at(const void *given, unsigned type)
+{
+	assert_ptr_equal(given, &properties);
+	assert_int_equal(type, 2);
+	return place;
+}
+
 static int share_device(const void *given, unsigned index)
 {
 	assert_ptr_equal(given, &descriptions);
@@ -115,6 +122,12 @@ void spill_vendor_pool_created(const struct spill_backend *vendor, void *pool, e
 	say("created", (uint64_t)device);
 }
 
+void spill_vendor_pool_found(const struct spill_backend *vendor, void *pool, enum spill_place where)
+{
+	assert_ptr_equal(pool, &handle);
+	say("found", where);
+}
+
 struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *vendor, const void *pool)
 {
 	assert_ptr_equal(pool, &handle);
@@ -140,7 +153,7 @@ int spill_vendor_pool_device(const struct spill_backend *vendor, const void *poo
 	return owner;
 }
 
-enum spill_place spill_vendor_pool_place(const struct spill_backend *vendor, const void *pool)
+enum spill_place spill_vendor_pool_place(const struct spill_backend *vendor, void *pool)
 {
 	return place;
 }
@@ -246,8 +259,12 @@ void spill_ordered_give_back(const struct spill_backend *vendor)
 
 static int setup(void **state)
 {
-	pools = (struct spill_vendor_pools){
-	    .place = place_of, .special = is_special, .share = share, .share_device = share_device};
+	pools = (struct spill_vendor_pools){.place_at = place_at,
+
+	                                    .place = place_of,
+	                                    .special = is_special,
+	                                    .share = share,
+	                                    .share_device = share_device};
 	backend = (struct spill_backend){.devices = &devices, .streams = &streams, .pools = &pools};
 	found = &backend;
 	place = SPILL_PLACE_DEVICE;
@@ -308,6 +325,21 @@ TEST(a_new_pool)
 	assert_string_equal(call(request, 0), "created:1");
 	request.properties = NULL;
 	assert_string_equal(call(request, 0), "");
+}
+
+/* The default pool of a device is one that the vendor itself tells when it is asked (vendor_pool.h). */
+TEST(a_pool_that_the_driver_has_elsewhere)
+{
+	void *out = &handle;
+	struct spill_request request = {
+	    .op = SPILL_OP_POOL_FIND, .out = &out, .properties = &properties, .mode = 2};
+	place = SPILL_PLACE_DEVICE;
+	assert_string_equal(call(request, 0), "");
+	place = SPILL_PLACE_MANAGED;
+	assert_string_equal(call(request, 1), "");
+	char expected[32];
+	snprintf(expected, sizeof(expected), "found:%d", SPILL_PLACE_MANAGED);
+	assert_string_equal(call(request, 0), expected);
 }
 
 TEST(a_pool_that_ends)

@@ -76,9 +76,8 @@ static struct spill_vendor_pool *their_pool(void)
  */
 TEST(a_pool_without_a_record_is_not_taken_for_another)
 {
-	static char on_host, later, never_seen;
+	static char on_host, later;
 
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &never_seen), SPILL_PLACE_DEVICE);
 	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	spill_vendor_pool_created(&fake_vendor_backend, &on_host, SPILL_PLACE_HOST, 0);
 	fake_libc_reset();
@@ -88,18 +87,31 @@ TEST(a_pool_without_a_record_is_not_taken_for_another)
 	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &later), SPILL_PLACE_HOST);
 }
 
-/* The lost pool was the parent's. */
-TEST(a_child_has_lost_no_pool)
+static char default_handle;
+
+static int its_default(int device, void **pool)
 {
-	static char lost, never_seen;
-	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
-	spill_vendor_pool_created(&fake_vendor_backend, &lost, SPILL_PLACE_HOST, 0);
-	spill_vendor_pool_created(&fake_vendor_backend, &never_seen, SPILL_PLACE_HOST, 0);
-	fake_libc_reset();
-	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
-	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true);
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &lost), SPILL_PLACE_DEVICE);
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &never_seen), SPILL_PLACE_DEVICE);
+	*pool = &default_handle;
+	return device; /* the others have none */
+}
+
+/* The vendor is asked about each handle once. A pool that is no device's default is in another place (CUDA 13). */
+TEST(only_the_default_pools_of_devices_need_no_record)
+{
+	static char elsewhere;
+	struct spill_backend vendor = fake_vendor_backend;
+	struct spill_vendor_pools of = *vendor.pools;
+	of.device_default = its_default;
+	vendor.pools = &of;
+	assert_int_equal(spill_vendor_pool_place(&vendor, &default_handle), SPILL_PLACE_DEVICE);
+	assert_int_equal(spill_vendor_pool_place(&vendor, &elsewhere), SPILL_PLACES);
+	of.device_default = fake_vendor_backend.pools->device_default;
+	assert_int_equal(spill_vendor_pool_place(&vendor, &default_handle), SPILL_PLACE_DEVICE);
+	spill_vendor_pool_found(&vendor, &elsewhere, SPILL_PLACE_MANAGED);
+	spill_vendor_pool_found(&vendor, &elsewhere, SPILL_PLACE_MANAGED);
+	spill_vendor_pool_found(&vendor, &default_handle, SPILL_PLACE_HOST); /* it is known already */
+	assert_int_equal(spill_vendor_pool_place(&vendor, &elsewhere), SPILL_PLACE_MANAGED);
+	assert_int_equal(spill_vendor_pool_place(&vendor, &default_handle), SPILL_PLACE_DEVICE);
 }
 
 /* Its parent's records serve its own pools, and nothing is charged to them. */

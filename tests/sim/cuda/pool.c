@@ -7,6 +7,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_pool *defaults[SIM_DEVICES];
 static struct sim_pool *current[SIM_DEVICES]; /* NULL: the default pool */
+static struct sim_pool *elsewhere[8];         /* default pools of other places (13.0) */
 
 static struct sim_pool *pool_of(CUmemoryPool pool)
 {
@@ -71,6 +72,8 @@ static bool is_default(const struct sim_pool *pool)
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < SIM_DEVICES; i++)
 		found |= defaults[i] == pool;
+	for (int i = 0; i < 8; i++)
+		found |= elsewhere[i] == pool;
 	pthread_mutex_unlock(&lock);
 	return found;
 }
@@ -367,13 +370,46 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	return driver_device(dev) ? set_current(dev, pool_of(pool)) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Since 13.0 the same for any place. Here only for devices. */
+static bool is_of(struct sim_pool *pool, const CUmemPoolProps *props)
+{
+	const CUmemPoolProps *own = props_of(pool);
+
+	return own->allocType == props->allocType && own->location.type == props->location.type &&
+	       own->location.id == props->location.id;
+}
+
+/* The default pool on the host, or of managed memory. It is made when it is first asked for. */
+static CUresult pool_elsewhere(const CUmemLocation *location, CUmemAllocationType type, CUmemoryPool *out)
+{
+	CUmemPoolProps props = {.allocType = type, .location = *location};
+	enum sim_memory kind;
+	int device, i = 0;
+	CUresult result = place_of(&props, &kind, &device);
+
+	pthread_mutex_lock(&lock);
+	while (!result && i < 8 && elsewhere[i] && !is_of(elsewhere[i], &props))
+		i++;
+	if (!result && i < 8 && !elsewhere[i])
+		result = create_pool(&props, kind, device, &elsewhere[i]);
+	if (!result && i < 8)
+		*out = handle_of(elsewhere[i]);
+	pthread_mutex_unlock(&lock);
+	return i < 8 ? result : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static bool is_elsewhere(const CUmemLocation *location, CUmemAllocationType type)
+{
+	return location &&
+	       (location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED);
+}
+
+/* Since 13.0 the same for any place. Only a device's current pool can be changed here. */
 static CUresult device_at(const CUmemLocation *location, CUmemAllocationType type, CUdevice *device)
 {
 	if (!location)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED) {
-		sim_say("pools of other places than devices are not imitated");
+		sim_say("other current pools than those of devices are not imitated");
 		return location->type ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 	}
 	*device = location->id;
@@ -385,6 +421,8 @@ CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
 	CUdevice device;
 
 	ENTER(cuMemGetDefaultMemPool, INIT);
+	if (pool_out && is_elsewhere(location, type))
+		return pool_elsewhere(location, type, pool_out);
 	CUresult result = pool_out ? device_at(location, type, &device) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*pool_out = handle_of(default_pool(device));
@@ -396,6 +434,8 @@ CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAlloc
 	CUdevice device;
 
 	ENTER(cuMemGetMemPool, INIT);
+	if (pool && is_elsewhere(location, type))
+		return pool_elsewhere(location, type, pool);
 	CUresult result = pool ? device_at(location, type, &device) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*pool = handle_of(current_pool(device));

@@ -65,23 +65,63 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 
 /* -- VMM handles ------------------------------------------------------------------------------- */
 
-/* The device has no multicast, but the handle or the address is looked at. */
+/* The device has no multicast and no endpoints, but the handle or the address is looked at. */
+static CUresult bind_handle(CUmemGenericAllocationHandle handle)
+{
+	return driver_physical(handle) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult bind_address(CUdeviceptr address)
+{
+	struct sim_pointer about;
+
+	return sim_pointer(address, &about) && about.kind == SIM_VMM ? CUDA_ERROR_NOT_SUPPORTED
+	                                                             : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                             CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
                             unsigned long long flags)
 {
 	ENTER(cuMulticastBindMem, INIT);
-	return driver_physical(memHandle) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	return bind_handle(memHandle);
 }
 
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr,
                              size_t size, unsigned long long flags)
 {
-	struct sim_pointer about;
-
 	ENTER(cuMulticastBindAddr, INIT);
-	return sim_pointer(memptr, &about) && about.kind == SIM_VMM ? CUDA_ERROR_NOT_SUPPORTED
-	                                                            : CUDA_ERROR_INVALID_VALUE;
+	return bind_address(memptr);
+}
+
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
+                               CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
+                               unsigned long long flags)
+{
+	ENTER(cuMulticastBindMem_v2, INIT);
+	return bind_handle(memHandle);
+}
+
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
+                                CUdeviceptr memptr, size_t size, unsigned long long flags)
+{
+	ENTER(cuMulticastBindAddr_v2, INIT);
+	return bind_address(memptr);
+}
+
+CUresult cuLogicalEndpointBindMem(cuuint32_t leId, CUdevice dev, cuuint64_t offset,
+                                  CUmemGenericAllocationHandle memHandle, cuuint64_t memOffset,
+                                  cuuint64_t size, unsigned long long flags)
+{
+	ENTER(cuLogicalEndpointBindMem, INIT);
+	return bind_handle(memHandle);
+}
+
+CUresult cuLogicalEndpointBindAddr(cuuint32_t leId, CUdevice dev, cuuint64_t offset, void *ptr,
+                                   cuuint64_t size, unsigned long long flags)
+{
+	ENTER(cuLogicalEndpointBindAddr, INIT);
+	return bind_address((CUdeviceptr)ptr);
 }
 
 CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
