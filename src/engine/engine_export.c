@@ -15,6 +15,7 @@
 #include "ipc.h"
 #include "note.h"
 #include "chunk_set.h"
+#include "unpark.h"
 #include "vmm.h"
 
 /* Is the call wrong for any memory? HIP has the same number for the attribute. */
@@ -107,7 +108,7 @@ bool spill_engine_export(struct spill_request *request)
 		 * exported.
 		 */
 		if ((placed && !refused) || spill_vmm_spilled_at(request->ptr, &range))
-			spill_chunked_pin_at(request->ptr);
+			spill_unpark_pin_at(request->ptr);
 		if (!refused)
 			return true;
 		/* The driver's answer for other memory that it does not export. */

@@ -13,6 +13,7 @@
 #include "note.h"
 #include "promote.h"
 #include "retry_state.h"
+#include "unpark.h"
 #include "vmm.h"
 
 void spill_engine_finish_ended(struct spill_request *request, struct spill_vmm_memory *ended)
@@ -274,7 +275,7 @@ bool spill_engine_use_real_handle(struct spill_request *request)
 	struct spill_vmm_memory *memory = spill_vmm_mapping(request->handle);
 	struct spill_chunked *set = set_of(memory);
 	if (set)
-		spill_chunked_pin(set);
+		spill_unpark_pin(set);
 	uint64_t real = set ? spill_chunk_set_real(set) : 0;
 	if (real)
 		request->handle = real;

@@ -9,6 +9,7 @@
 #include "engine_ordered.h"
 #include "mover.h"
 #include "ordered_pool.h"
+#include "unpark.h"
 #include "vendor_pool.h"
 
 static void record_pool(struct spill_request *request, const struct spill_backend *backend)
@@ -42,7 +43,7 @@ static void share_segments(struct spill_ordered_pool *pool, const struct spill_r
 	spill_mover_lock();
 	spill_ordered_pool_close(pool);
 	while ((segment = spill_ordered_next_closed(pool)) != NULL) {
-		spill_chunked_pin_held(segment);
+		spill_unpark_pin_held(segment);
 		for (unsigned access = 0; access < request->mode; access++)
 			backend->pools->share(request->properties, access, segment->base.ptr, segment->range);
 	}

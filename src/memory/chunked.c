@@ -399,6 +399,14 @@ struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
 	return next;
 }
 
+struct spill_chunked *spill_chunked_at(uint64_t ptr)
+{
+	struct spill_chunked *chunked = spill_chunked_next(NULL);
+	while (chunked && ptr - chunked->base.ptr >= chunked->range)
+		chunked = spill_chunked_next(chunked);
+	return chunked;
+}
+
 void spill_chunked_pin_held(struct spill_chunked *chunked)
 {
 	chunked->pinned = true;
@@ -413,17 +421,6 @@ void spill_chunked_pin(struct spill_chunked *chunked)
 {
 	spill_mover_lock();
 	spill_chunked_pin_held(chunked);
-	spill_mover_unlock();
-}
-
-void spill_chunked_pin_at(uint64_t ptr)
-{
-	spill_mover_lock();
-	struct spill_chunked *chunked = spill_chunked_next(NULL);
-	while (chunked && ptr - chunked->base.ptr >= chunked->range)
-		chunked = spill_chunked_next(chunked);
-	if (chunked)
-		spill_chunked_pin_held(chunked);
 	spill_mover_unlock();
 }
 

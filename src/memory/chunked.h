@@ -199,11 +199,15 @@ uint64_t spill_chunked_on_device(int device);
  */
 struct spill_chunked *spill_chunked_next(struct spill_chunked *after);
 
-/* Pins a placement, for an export: it never moves again. Waits for the mover; or it is held. */
+/* The enlisted placement that `ptr` is in, or NULL. pre: as spill_chunked_next */
+struct spill_chunked *spill_chunked_at(uint64_t ptr);
+
+/*
+ * Pins a placement: it never moves again. Waits for the mover; or it is held. Where others may keep what is mapped, it is
+ * unparked, too (residency/unpark.h).
+ */
 void spill_chunked_pin(struct spill_chunked *chunked);
 void spill_chunked_pin_held(struct spill_chunked *chunked);
-/* The same for the enlisted placement that `ptr` is in, if there is one. */
-void spill_chunked_pin_at(uint64_t ptr);
 
 /*
  * Notes that a chunk has moved to the other side, with the memory `handle`. The charge of the new

@@ -367,7 +367,7 @@ bool spill_exchange_bring_parked(struct spill_chunked *chunked, unsigned index)
 	    .kind = SPILL_MOVE_PROMOTE, .reason = SPILL_REASON_USE, .start_us = spill_log_now_us()};
 	struct spill_move move = {.chunked = chunked, .index = index};
 	struct spill_move_batch batch = {.moves = &move, .count = 1};
-	if (!use_kept_spare(backend, device, &move))
+	if (chunked->pinned || !use_kept_spare(backend, device, &move))
 		return false;
 	if (spill_remap_new(backend, device, &move)) {
 		spill_move_done(&move);

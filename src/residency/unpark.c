@@ -1,6 +1,7 @@
 #include "unpark.h"
 
 #include "exchange.h"
+#include "mover.h"
 #include "remap.h"
 
 /* Does the chunk reach into the bytes? */
@@ -38,4 +39,29 @@ bool spill_unpark(struct spill_chunked *chunked, uint64_t ptr, uint64_t bytes)
 			mapped = give_mapping(chunked, i) && mapped;
 	spill_mover_unlock();
 	return mapped;
+}
+
+void spill_unpark_pin_held(struct spill_chunked *chunked)
+{
+	for (unsigned i = 0; i < chunked->count; i++)
+		if (chunked->chunks[i].parked)
+			spill_remap_own(chunked->base.backend, chunked->base.device,
+			                &(const struct spill_move){.chunked = chunked, .index = i});
+	spill_chunked_pin_held(chunked);
+}
+
+void spill_unpark_pin(struct spill_chunked *chunked)
+{
+	spill_mover_lock();
+	spill_unpark_pin_held(chunked);
+	spill_mover_unlock();
+}
+
+void spill_unpark_pin_at(uint64_t ptr)
+{
+	spill_mover_lock();
+	struct spill_chunked *chunked = spill_chunked_at(ptr);
+	if (chunked)
+		spill_unpark_pin_held(chunked);
+	spill_mover_unlock();
 }

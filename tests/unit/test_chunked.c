@@ -14,6 +14,7 @@
 #include "chunk_map.h"
 #include "ledger.h"
 #include "chunked.h"
+#include "unpark.h"
 
 #define CHUNK (4 * FAKE_SMALL_UNIT)
 
@@ -314,12 +315,12 @@ TEST(the_one_that_is_exported_is_pinned)
 	struct spill_chunked *first = make(2 * CHUNK), *second = make(2 * CHUNK);
 	spill_chunked_enlist(first);
 	spill_chunked_enlist(second);
-	spill_chunked_pin_at(second->base.ptr - 1);
-	spill_chunked_pin_at(second->base.ptr + second->range);
+	spill_unpark_pin_at(second->base.ptr - 1);
+	spill_unpark_pin_at(second->base.ptr + second->range);
 	assert_false(first->pinned || second->pinned);
-	spill_chunked_pin_at(second->base.ptr + second->range - 1);
+	spill_unpark_pin_at(second->base.ptr + second->range - 1);
 	assert_true(!first->pinned && second->pinned);
-	spill_chunked_pin_at(first->base.ptr);
+	spill_unpark_pin_at(first->base.ptr);
 	assert_true(first->pinned);
 	struct spill_chunked *third = make(2 * CHUNK);
 	spill_chunked_enlist(third);
@@ -455,8 +456,8 @@ TEST(what_is_listed_is_told_to_launches)
 	assert_int_equal(spill_chunked_on_host(), 0);
 	spill_chunked_enlist(made);
 	assert_int_equal(told_on_host(made), 4);
-	spill_chunked_pin_at(made->base.ptr);
-	spill_chunked_pin_at(made->base.ptr);
+	spill_unpark_pin_at(made->base.ptr);
+	spill_unpark_pin_at(made->base.ptr);
 	assert_int_equal(told_on_host(made), -1);
 	assert_int_equal(spill_chunked_on_host(), 0);
 	spill_chunked_delist(made);

@@ -14,6 +14,7 @@
 #include "note.h"
 #include "process.h"
 #include "said.h"
+#include "unpark.h"
 #include "vmm.h"
 
 enum { REFUSED = 1, OTHER_ERROR = 801 };
@@ -139,7 +140,7 @@ bool spill_vmm_spilled(uint64_t handle, void *asked)
 	return is(SPILLED);
 }
 
-void spill_chunked_pin_at(uint64_t ptr)
+void spill_unpark_pin_at(uint64_t ptr)
 {
 	say("pin", ptr == PTR);
 }

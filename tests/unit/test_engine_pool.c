@@ -13,6 +13,7 @@
 #include "ordered_pool.h"
 #include "registry.h"
 #include "said.h"
+#include "unpark.h"
 #include "vendor_pool.h"
 
 enum { OWNER = 3, CURRENT = 1, NUMBER = 77 };
@@ -204,7 +205,7 @@ struct spill_chunked *spill_ordered_next_closed(struct spill_ordered_pool *pool)
 	return told < 2 ? &segments[told++] : NULL;
 }
 
-void spill_chunked_pin_held(struct spill_chunked *chunked)
+void spill_unpark_pin_held(struct spill_chunked *chunked)
 {
 	assert_true(spill_mover_is_mine());
 	say("pin", chunked->base.ptr);

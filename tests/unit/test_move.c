@@ -20,6 +20,7 @@
 #include "peer.h"
 #include "chunked.h"
 #include "note.h"
+#include "unpark.h"
 
 #define CHUNK (4 * FAKE_SMALL_UNIT)
 #define PEER 3
@@ -806,7 +807,7 @@ static void *make_and_release(void *argument)
 		spill_chunked_enlist(of);
 		look_at(of);
 		if (random >> 30)
-			spill_chunked_pin_at(of->base.ptr + of->range - 1);
+			spill_unpark_pin_at(of->base.ptr + of->range - 1);
 		look_at(of);
 		if (random & 1)
 			spill_chunked_delist(of);

@@ -186,6 +186,34 @@ TEST(other_memory_never_parks)
 	end(of);
 }
 
+/* An export of the range must not give away the memory that parked chunks have in common. */
+TEST(a_pinned_chunk_keeps_what_is_mapped)
+{
+	struct spill_chunked *of = make_with_place();
+	change_sides(of, 0, CHUNKS, CHUNK); /* some memory is kept */
+	assert_true(of->chunks[1].parked);
+	spill_unpark_pin(of);
+	unsigned char *exported = bytes_of(of, 1, 0);
+	assert_false(of->chunks[1].parked);
+	is_live[1] = true;
+	assert_true(spill_unpark(of, spill_chunked_address(of, 1), 1));
+	assert_ptr_equal(bytes_of(of, 1, 0), exported);
+	assert_true(of->chunks[1].on_host);
+	end(of);
+}
+
+/* It may be mapped twice, for instance. */
+TEST(a_pinned_chunk_never_moves)
+{
+	struct spill_chunked *of = make_with_place();
+	change_sides(of, 0, CHUNKS, CHUNK);
+	spill_chunked_pin(of);
+	is_live[1] = true;
+	assert_true(spill_unpark(of, spill_chunked_address(of, 1), 1));
+	assert_true(of->chunks[1].on_host);
+	end(of);
+}
+
 /* A chunk that is larger than the place: it gets a larger one, when such memory is left. */
 TEST(the_place_is_as_large_as_the_largest_chunk)
 {
