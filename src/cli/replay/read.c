@@ -137,6 +137,17 @@ static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, str
 	}
 }
 
+/* Others need not be on another card, and what they held on the recorded one may not even fit there. */
+static bool is_crowded(const struct cli_replay_options *options, const struct cli_replay_run *run)
+{
+	bool is = false;
+
+	for (int i = 0; i < SPILL_DEVICES && options->vram && options->other == SPILL_UNLIMITED; i++)
+		is |=
+		    run->setting.cards[i].total && run->setting.cards[i].other >= run->setting.cards[i].total;
+	return is;
+}
+
 static const char *doubt_of(const struct cli_replay_run *run, const struct cli_summary *summary)
 {
 	if (!summary->started)
@@ -181,7 +192,9 @@ static void decide_run(struct cli_replay *replay, struct cli_replay_run *run, st
 	    cli_replay_sites(run->recording, run->setting.policy, run->exe, run->rules, sizeof(run->rules));
 	run->setting.sites = sites;
 	set_cards(replay, run, summary);
-	doubt = doubt_of(run, summary);
+	doubt = is_crowded(&replay->options, run)
+	            ? "other programs held more of the recorded card than --vram has: give --other SIZE"
+	            : doubt_of(run, summary);
 	run->why = cli_strdup(doubt);
 	run->judged = !doubt;
 	run->alloc_count = run->recording->alloc_count;
@@ -196,6 +209,12 @@ static void decide_run(struct cli_replay *replay, struct cli_replay_run *run, st
 	run->setting.policy = NULL;
 }
 
+/* What others hold on the device that the run is decided for. */
+static uint64_t other_on(const struct cli_replay_run *run, int device)
+{
+	return device >= 0 && device < SPILL_DEVICES ? run->setting.cards[device].other : 0;
+}
+
 static void finish_run(void *data, const struct cli_trace_end *end)
 {
 	struct cli_replay *replay = data;
@@ -207,9 +226,9 @@ static void finish_run(void *data, const struct cli_trace_end *end)
 		decide_run(replay, run, summary);
 	cli_recording_free(run->recording);
 	run->recording = NULL;
-	/* The fit is of this program alone: others' memory is in `other`. */
 	for (size_t i = 0; i < summary->device_count; i++)
-		summary->devices[i].shortage = (struct cli_shortage){0};
+		summary->devices[i].shortage =
+		    (struct cli_shortage){.others = other_on(run, summary->devices[i].device)};
 	cli_summary_visitor.end(&replay->report.summaries, end);
 	summary->story.foretold = true;
 	summary->exited = exited;

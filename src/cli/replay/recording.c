@@ -176,11 +176,33 @@ void cli_recording_take(struct cli_recording *recording, struct cli_live *table,
 }
 
 /* A move only changes where the allocation was. */
+/* The driver's figures of a moment at which the program held so much. */
+static void note_other(struct cli_recording *recording, int device, uint64_t total, uint64_t free,
+                       uint64_t own)
+{
+	uint64_t other = spill_minus(spill_minus(total, free), own);
+
+	if (device < 0 || device >= SPILL_DEVICES || !total)
+		return;
+	recording->devices[device].known = true;
+	recording->devices[device].other = spill_max(recording->devices[device].other, other);
+}
+
+static void note_other_of_oom(struct cli_recording *recording, int device)
+{
+	const struct spill_record_oom *oom = &recording->oom;
+
+	if (device >= 0 && device < SPILL_DEVICES && oom->device == device)
+		note_other(recording, device, oom->total, oom->free,
+		           recording->taken[device] + spill_round_up(recording->small[device], CLI_GRANULE));
+}
+
 static void note_move(struct cli_recording *recording, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
 	struct cli_recorded_alloc *alloc;
 
+	note_other(recording, event->device, event->seen.total, event->seen.free, event->seen.ours);
 	if (!entry)
 		return;
 	alloc = &recording->allocs[entry->number];
@@ -193,25 +215,12 @@ static void note_move(struct cli_recording *recording, const struct cli_event *e
 		alloc->was.away = event->held.host;
 }
 
-static void note_other(struct cli_recording *recording, int device)
-{
-	const struct spill_record_oom *oom = &recording->oom;
-	uint64_t own_bytes, used = oom->total > oom->free ? oom->total - oom->free : 0;
-
-	if (device < 0 || device >= SPILL_DEVICES || oom->device != device || !oom->total)
-		return;
-	own_bytes = recording->taken[device] + spill_round_up(recording->small[device], CLI_GRANULE);
-	recording->devices[device].known = true;
-	if (used > own_bytes && recording->devices[device].other < used - own_bytes)
-		recording->devices[device].other = used - own_bytes;
-}
-
 static void add_refused(struct cli_recording *recording, const struct cli_event *event)
 {
 	struct cli_ask *ask;
 	bool by_host;
 
-	note_other(recording, event->device);
+	note_other_of_oom(recording, event->device);
 	/* The repeat of the request has its own line. */
 	if (cli_name_is(event->reason, "oom.honest_first"))
 		return;

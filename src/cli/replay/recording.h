@@ -47,7 +47,7 @@ struct cli_recording {
 	uint64_t refused;  /* recorded out of memory, without oom.honest_first */
 	bool host_refused; /* one of them for lack of host memory */
 	struct cli_recorded_device {
-		/* Device memory of others, from out of memory lines. */
+		/* Device memory of others, from out of memory lines and moves. */
 		bool known;
 		uint64_t other;
 		/* While the log is read, bytes that the program holds: all; the part that stands for

@@ -18,7 +18,7 @@
 struct cli_replay_options {
 	const char *policy, *profile; /* NULL: not given */
 	uint64_t vram;                /* of every device; 0: as recorded */
-	uint64_t other;               /* SPILL_UNLIMITED: as out of memory lines tell it */
+	uint64_t other;               /* SPILL_UNLIMITED: as the log tells it */
 	uint64_t host;                /* SPILL_UNLIMITED: not known */
 	unsigned without;             /* enum spill_capability that devices lack */
 	uint64_t margin;

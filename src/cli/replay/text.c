@@ -64,7 +64,7 @@ static void put_cards(const struct cli_replay_options *options, const struct cli
 		           spill_size(card->total).text, options->vram ? " (--vram)" : "",
 		           spill_size(card->other).text,
 		           options->other != SPILL_UNLIMITED ? "--other"
-		           : run->other_known[device]        ? "by its out of memory lines"
+		           : run->other_known[device]        ? "as the log tells"
 		                                             : "not in the log: counted as 0; --other SIZE");
 		if (card->limit != SPILL_UNLIMITED)
 			cli_printf("; device.limit %s", spill_size(card->limit).text);
