@@ -24,7 +24,6 @@
 #include "chunked.h"
 #include "shared_chunks.h"
 #include "promote.h"
-#include "quiesce.h"
 
 static void finish_free(struct spill_request *request, struct spill_allocation *allocation,
                         enum spill_reason reason)
@@ -103,23 +102,11 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
  */
 static void free_behind_context(struct spill_request *request, struct spill_allocation *allocation)
 {
-	const struct spill_backend *backend = allocation->backend;
 	struct spill_placement *placement = take_for_deferral(request, allocation);
-	void *context = placement->event_context, *event = NULL;
-	if (!spill_contexts_birth(backend, context)) {
+	if (spill_contexts_birth(placement->backend, placement->event_context))
+		spill_deferred_add_behind(placement);
+	else
 		spill_deferred_give(placement); /* its work has ended with it */
-		return;
-	}
-	placement->event_generation = spill_context_generation();
-	placement->order = (struct spill_stream_order){NULL, context};
-	/* Another thread may end the context at this moment. */
-	struct spill_context_hold hold;
-	if (spill_context_hold(&hold, backend, placement->event_device, context, 0)) {
-		if (spill_quiesce_mark(backend, placement->event_device, context, &event))
-			placement->event = event;
-		spill_context_release(&hold);
-	}
-	spill_deferred_add(placement);
 }
 
 /*

@@ -116,12 +116,20 @@ void spill_vendor_pool_created(const struct spill_backend *backend, void *handle
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_vendor_pool_found(const struct spill_backend *backend, void *handle, enum spill_place place)
+static struct spill_vendor_pool *find_or_add(const struct spill_backend *backend, void *handle,
+                                             enum spill_place place, int device)
 {
 	pthread_mutex_lock(&lock);
-	if (!find_pool(backend, handle))
-		add_pool(backend, handle, place, 0, false);
+	struct spill_vendor_pool *pool = find_pool(backend, handle);
+	if (!pool)
+		pool = add_pool(backend, handle, place, device, false);
 	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+void spill_vendor_pool_found(const struct spill_backend *backend, void *handle, enum spill_place place)
+{
+	find_or_add(backend, handle, place, 0);
 }
 
 struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *backend, const void *handle)
@@ -159,12 +167,7 @@ void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *
 
 struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backend, void *handle, int device)
 {
-	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *pool = find_pool(backend, handle);
-	if (!pool)
-		pool = add_pool(backend, handle, SPILL_PLACE_DEVICE, device, false);
-	pthread_mutex_unlock(&lock);
-	return pool;
+	return find_or_add(backend, handle, SPILL_PLACE_DEVICE, device);
 }
 
 static bool is_default(const struct spill_backend *backend, int device, const void *handle)

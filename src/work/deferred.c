@@ -76,6 +76,32 @@ static bool wait_for(const struct spill_backend *backend, int device, void *cont
 	return done;
 }
 
+/* A mark behind the work that may use the placement. Another thread may end the context at this moment. */
+static void place_mark(struct spill_placement *placement)
+{
+	const struct spill_backend *backend = placement->backend;
+	int device = placement->event_device;
+	void *context = placement->event_context, *event;
+	struct spill_context_hold hold;
+	if (!spill_context_hold(&hold, backend, device, context, 0))
+		return;
+	if (spill_quiesce_mark(backend, device, context, &event)) {
+		pthread_mutex_lock(&lock);
+		placement->event = event;
+		placement->event_generation = spill_context_generation();
+		pthread_mutex_unlock(&lock);
+	}
+	spill_context_release(&hold);
+}
+
+void spill_deferred_add_behind(struct spill_placement *placement)
+{
+	placement->event_generation = spill_context_generation();
+	placement->order = (struct spill_stream_order){NULL, placement->event_context};
+	place_mark(placement);
+	spill_deferred_add(placement);
+}
+
 /*
  * The placement was freed behind all work of a context, and no mark could be placed then: something captured, or another
  * thread was in a long call. Now one may be. It is behind more work than it had to be. A wait could be without end, because
@@ -85,21 +111,12 @@ static bool is_work_done(struct spill_placement *placement, bool may_wait)
 {
 	const struct spill_backend *backend = placement->backend;
 	int device = placement->event_device;
-	void *context = placement->event_context, *event;
-	struct spill_context_hold hold;
+	void *context = placement->event_context;
 	if (!spill_contexts_birth(backend, context))
 		return true; /* it has ended with the context */
 	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE))
 		return may_wait && wait_for(backend, device, context);
-	if (!spill_context_hold(&hold, backend, device, context, 0))
-		return false;
-	if (spill_quiesce_mark(backend, device, context, &event)) {
-		pthread_mutex_lock(&lock);
-		placement->event = event;
-		placement->event_generation = spill_context_generation();
-		pthread_mutex_unlock(&lock);
-	}
-	spill_context_release(&hold);
+	place_mark(placement);
 	return false;
 }
 

@@ -22,6 +22,12 @@
 int spill_deferred_wait(const struct spill_backend *backend, int device, void *context);
 
 /*
+ * Takes ownership of a placement that all work of placement->event_context may use: marks the end of that work, if a mark can
+ * be placed now. pre: the context is known (contexts.h), or ends at this moment
+ */
+void spill_deferred_add_behind(struct spill_placement *placement);
+
+/*
  * Takes ownership of a placement. If it has an event (placement->event…), it is released when the
  * event has passed. Without an event, but with the context of one, a mark behind the work of that
  * context is placed as soon as possible. Without both, it is released after a wait for its owner, when

@@ -20,7 +20,7 @@ NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?\d+(\.\d*)?(e[-+]?\d+)?", re.IGNORECASE)
 
 # What cannot go on with LIMIT, and why.
 SHORT = {
-    "cdpAdvancedQuicksort": "has no fence between its data and the counter that tells that they are there (docs/limits.md, Programs)",
+    "cdpAdvancedQuicksort": "has no fence between its data and the counter that tells that they are there (docs/limits.md, Speed)",
     "convolutionTexture": "an array of 18 MiB cannot be on the host",
     "cudaCompressibleMemory": "compressible memory cannot be on the host",
     "streamOrderedAllocationIPC": "memory on the host cannot be exported",

@@ -227,7 +227,7 @@ static void *later(const char *name, int version)
 	return function;
 }
 
-/* The functions of CUDA 13.1 and 13.3 that bind a handle or an address to something that keeps the memory. */
+/* What binds a handle or an address to something that keeps the memory, also by functions of CUDA 13.1 and 13.3. */
 static bool binding_word(const char *word, const struct one *one, CUresult *result)
 {
 	typedef CUresult (*bind_fn)(uint64_t, CUdevice, uint64_t, uint64_t, uint64_t, uint64_t,
@@ -235,7 +235,11 @@ static bool binding_word(const char *word, const struct one *one, CUresult *resu
 	typedef CUresult (*bind_at_fn)(uint64_t, CUdevice, uint64_t, CUdeviceptr, uint64_t,
 	                               unsigned long long);
 
-	if (!strcmp(word, "multicast2"))
+	if (!strcmp(word, "multicast"))
+		*result = cuMulticastBindMem(0, 0, one->handle, 0, one->bytes, 0);
+	else if (!strcmp(word, "bind"))
+		*result = cuMulticastBindAddr(0, 0, one->address, one->bytes, 0);
+	else if (!strcmp(word, "multicast2"))
 		*result =
 		    ((bind_fn)later("cuMulticastBindMem", 13010))(0, 0, 0, one->handle, 0, one->bytes, 0);
 	else if (!strcmp(word, "bind2"))
@@ -268,10 +272,6 @@ static CUresult handle_word(const char *word, struct one *one, uint64_t bytes)
 	if (!strcmp(word, "export"))
 		return cuMemExportToShareableHandle(&descriptor, one->handle,
 		                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-	if (!strcmp(word, "multicast"))
-		return cuMulticastBindMem(0, 0, one->handle, 0, one->bytes, 0);
-	if (!strcmp(word, "bind"))
-		return cuMulticastBindAddr(0, 0, one->address, one->bytes, 0);
 	if (!strcmp(word, "free"))
 		return cuMemFree_v2(one->handle);
 	CUresult result;

@@ -140,12 +140,14 @@ static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, str
 /* Others need not be on another card, and what they held on the recorded one may not even fit there. */
 static bool is_crowded(const struct cli_replay_options *options, const struct cli_replay_run *run)
 {
-	bool is = false;
+	const struct cli_card *cards = run->setting.cards;
 
-	for (int i = 0; i < SPILL_DEVICES && options->vram && options->other == SPILL_UNLIMITED; i++)
-		is |=
-		    run->setting.cards[i].total && run->setting.cards[i].other >= run->setting.cards[i].total;
-	return is;
+	if (!options->vram || options->other != SPILL_UNLIMITED)
+		return false;
+	for (int i = 0; i < SPILL_DEVICES; i++)
+		if (cards[i].total && cards[i].other >= cards[i].total)
+			return true;
+	return false;
 }
 
 static const char *doubt_of(const struct cli_replay_run *run, const struct cli_summary *summary)

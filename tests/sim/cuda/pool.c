@@ -7,7 +7,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_pool *defaults[SIM_DEVICES];
 static struct sim_pool *current[SIM_DEVICES]; /* NULL: the default pool */
-static struct sim_pool *elsewhere[8];         /* default pools of other places (13.0) */
+#define PLACES 8
+static struct sim_pool *elsewhere[PLACES]; /* default pools of other places (13.0) */
 
 static struct sim_pool *pool_of(CUmemoryPool pool)
 {
@@ -72,7 +73,7 @@ static bool is_default(const struct sim_pool *pool)
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < SIM_DEVICES; i++)
 		found |= defaults[i] == pool;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < PLACES; i++)
 		found |= elsewhere[i] == pool;
 	pthread_mutex_unlock(&lock);
 	return found;
@@ -387,14 +388,14 @@ static CUresult pool_elsewhere(const CUmemLocation *location, CUmemAllocationTyp
 	CUresult result = place_of(&props, &kind, &device);
 
 	pthread_mutex_lock(&lock);
-	while (!result && i < 8 && elsewhere[i] && !is_of(elsewhere[i], &props))
+	while (!result && i < PLACES && elsewhere[i] && !is_of(elsewhere[i], &props))
 		i++;
-	if (!result && i < 8 && !elsewhere[i])
+	if (!result && i < PLACES && !elsewhere[i])
 		result = create_pool(&props, kind, device, &elsewhere[i]);
-	if (!result && i < 8)
+	if (!result && i < PLACES)
 		*out = handle_of(elsewhere[i]);
 	pthread_mutex_unlock(&lock);
-	return i < 8 ? result : CUDA_ERROR_OUT_OF_MEMORY;
+	return i < PLACES ? result : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static bool is_elsewhere(const CUmemLocation *location, CUmemAllocationType type)
@@ -408,7 +409,7 @@ static CUresult device_at(const CUmemLocation *location, CUmemAllocationType typ
 {
 	if (!location)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+	if (is_elsewhere(location, type)) {
 		sim_say("other current pools than those of devices are not imitated");
 		return location->type ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 	}
