@@ -88,6 +88,12 @@ static inline uint64_t *spill_engine_out(const struct spill_request *request)
 	return request->out;
 }
 
+/* The green context that is current in this thread, or NULL. */
+static inline const void *spill_engine_green(const struct spill_backend *backend)
+{
+	return backend->streams->green ? backend->streams->green() : NULL;
+}
+
 /* One name for each stream: stream 0 and the calling thread's own stream have different names. */
 const void *spill_engine_stream(const struct spill_request *request);
 

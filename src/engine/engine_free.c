@@ -273,6 +273,9 @@ static bool identify(struct spill_request *request, const struct spill_backend *
 {
 	switch (request->op) {
 	case SPILL_OP_PRIMARY_RELEASE:
+		if (request->mode && !backend->contexts->green_ends(request->green, &request->device))
+			return false;
+		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_PRIMARY_RESET:
 		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_DEVICE_RESET:
@@ -326,6 +329,8 @@ bool spill_engine_context(struct spill_request *request)
 	if (!request->end.backend)
 		return false;
 	bool ended = has_ended(request, backend);
+	if (request->op == SPILL_OP_PRIMARY_RELEASE && request->mode && request->result)
+		backend->contexts->green_made(request->green, request->device);
 	if (ended)
 		spill_contexts_ended(&request->end);
 	spill_gate_leave_request(request->gated);

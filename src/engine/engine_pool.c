@@ -182,7 +182,7 @@ bool spill_engine_pool(struct spill_request *request)
 	return false;
 }
 
-/* The frees that the call has waited for. That of an event is not known. */
+/* The frees that the call has waited for. That of an event is not known, and of a green context only its own. */
 static void note_done(const struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_stream_order order = {0};
@@ -191,7 +191,7 @@ static void note_done(const struct spill_request *request, const struct spill_ba
 	if (request->mode == SPILL_WAITS_FOR_STREAM &&
 	    !backend->streams->owner(request->stream, &device, &context))
 		order.stream = spill_engine_stream(request);
-	else if (request->mode == SPILL_WAITS_FOR_CONTEXT && !context)
+	else if (request->mode == SPILL_WAITS_FOR_CONTEXT && !context && !spill_engine_green(backend))
 		backend->devices->current(&device, &context);
 	order.context = context;
 	if (context)

@@ -136,7 +136,8 @@ static void record_context(const struct spill_request *request, const struct spi
 		backend->contexts->primary_retained(request->device, context);
 		spill_contexts_made(backend, request->device, context);
 	} else if (request->op == SPILL_OP_CONTEXT_CREATE && request->mode) {
-		spill_movable_forbid("green contexts, whose work cannot be waited for");
+		if (!backend->contexts->green_made(context, request->device))
+			spill_movable_forbid("a green context whose primary context is not known");
 	} else if (request->op == SPILL_OP_CONTEXT_CREATE) {
 		spill_contexts_created(backend, request->device, context);
 	}

@@ -10,11 +10,16 @@
 
 /*
  * CU_STREAM_PER_THREAD and hipStreamPerThread are 2 in each thread. So each thread's own stream is
- * named by an odd number, which is no handle.
+ * named by an odd number, which is no handle. The default stream of a green context is named by that.
  */
 const void *spill_engine_stream(const struct spill_request *request)
 {
 	bool own = (!request->stream && request->per_thread) || request->stream == (void *)2;
+	bool is_default = own || !request->stream || request->stream == (void *)1;
+	const struct spill_backend *backend = is_default ? spill_backend_for(request->domain) : NULL;
+	const void *green = backend ? spill_engine_green(backend) : NULL;
+	if (green)
+		return green;
 	if (own)
 		return (const void *)(uintptr_t)(spill_capture_thread() * 2 + 1);
 	/* 1 is the other name of the legacy default stream. */

@@ -214,6 +214,7 @@ struct spill_request {
 	 * CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET, POOL_GET, POOL_SET: the
 	 * attribute. EXPORT: 1 for a legacy handle. IMPORT: the flags. ACCESS, POOL_SHARE: the number of descriptions. POOL_FIND: the
 	 * kind of memory. ALLOC_ASYNC: 1 if the call names a pool that is NULL. SYNCHRONIZE: enum spill_waits_for.
+	 * CONTEXT_CREATE, PRIMARY_RELEASE: 1 for a green context.
 	 */
 	unsigned mode;
 
@@ -224,6 +225,7 @@ struct spill_request {
 		struct spill_attribute_arguments attributes; /* ATTR. */
 		size_t *out_bytes;                           /* RANGE. */
 		const char *name;                            /* RESOLVE. */
+		void *green;                                 /* PRIMARY_RELEASE of a green context. */
 		/* ROOM, GRAPH_CHANGE: the shim's own (graph_hints.h). */
 		const struct spill_graph_change *graph;
 	};

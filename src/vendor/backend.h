@@ -76,10 +76,18 @@ struct spill_vendor_memory {
 };
 
 struct spill_vendor_streams {
-	/* The device and context of a stream. The default streams are the current context's. */
+	/*
+	 * The device and context of a stream, the primary one for that of a green context. The default streams are the
+	 * current context's.
+	 */
 	int (*owner)(void *stream, int *device, void **context);
 	/* True if work on the stream is recorded now, or refused as another captures. */
 	bool (*capturing)(void *stream);
+	/*
+	 * The green context that is current in this thread: a part of the device, whose default stream is no other
+	 * context's. NULL: none is. NULL itself for a vendor without them.
+	 */
+	const void *(*green)(void);
 };
 
 /* Contexts as objects. */
@@ -92,6 +100,13 @@ struct spill_vendor_contexts {
 	bool (*primary)(int device, void **context);
 	/* The program has retained it: `primary` answers this handle from here on. */
 	void (*primary_retained)(int device, void *context);
+	/*
+	 * Green contexts: parts of a device, whose memory and work are its primary context's. To libspill that is the
+	 * context of all that they own, because it outlives them. `green_made`: the program has made one. False: it
+	 * cannot be noted. `green_ends`: it is to end. False: it is not known.
+	 */
+	bool (*green_made)(void *green, int device);
+	bool (*green_ends)(void *green, int *device);
 	/* Forgets the context and its events. Living objects may have the same handles by now. */
 	void (*ended)(const struct spill_context_end *end);
 };

@@ -169,7 +169,7 @@ static bool current(int *device, void **context)
 	if (spill_cuda.cuCtxGetCurrent(&now) || !now || spill_cuda.cuCtxGetDevice(&ordinal))
 		return false;
 	*device = ordinal;
-	*context = now;
+	*context = spill_cuda_owner_context(now);
 	return true;
 }
 

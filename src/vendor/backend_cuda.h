@@ -55,6 +55,21 @@ static inline CUcontext spill_cuda_current_context(void)
  */
 void spill_cuda_pop(CUcontext pushed);
 
+/* -- green contexts (backend_cuda_green.c); members of spill_vendor_contexts and _streams ------ */
+
+bool spill_cuda_green_made(void *green, int device);
+bool spill_cuda_green_ends(void *green, int *device);
+const void *spill_cuda_current_green(void);
+
+/* The primary context, if the context is a green one. */
+CUcontext spill_cuda_owner_context(CUcontext context);
+
+/*
+ * Where to record on a stream of `context`, an owner: in the current green context, if that owner's, for a default stream,
+ * which is then the green one's.
+ */
+CUcontext spill_cuda_context_of_stream(CUcontext context, CUstream stream);
+
 /* Makes `context` current in place of `before`, the current one. spill_cuda_leave undoes this. */
 static inline int spill_cuda_enter(CUcontext before, CUcontext context)
 {
@@ -80,6 +95,11 @@ static inline CUresult spill_cuda_query_event(CUevent event)
 /* The default streams. In libspill's own calls stream 0 is always the legacy one. */
 #define SPILL_CUDA_LEGACY ((CUstream)0x1)
 #define SPILL_CUDA_PER_THREAD ((CUstream)0x2)
+
+static inline bool spill_cuda_is_default(CUstream stream)
+{
+	return !stream || stream == SPILL_CUDA_LEGACY || stream == SPILL_CUDA_PER_THREAD;
+}
 
 static inline CUstream spill_cuda_stream(void *stream, bool per_thread)
 {

@@ -96,16 +96,29 @@ const struct spill_vendor_contexts spill_cuda_contexts = {
     .id = context_id,
     .primary = primary_context,
     .primary_retained = primary_retained,
+    .green_made = spill_cuda_green_made,
+    .green_ends = spill_cuda_green_ends,
     .ended = context_ended,
 };
 
+/* A default stream is the current context's. */
+static int stream_context(CUstream stream, CUcontext *owner)
+{
+	CUcontext context = NULL;
+	int result = CUDA_SUCCESS;
+	if (spill_cuda_is_default(stream) || !spill_cuda.cuStreamGetCtx)
+		context = spill_cuda_current_context();
+	else
+		result = spill_cuda.cuStreamGetCtx(stream, &context);
+	*owner = spill_cuda_owner_context(context);
+	return result;
+}
+
 static int stream_owner(void *stream, int *device, void **context)
 {
-	CUcontext before = spill_cuda_current_context(), owner = before;
+	CUcontext before = spill_cuda_current_context(), owner = NULL;
 	CUdevice ordinal;
-	bool explicit = stream && stream != SPILL_CUDA_LEGACY && stream != SPILL_CUDA_PER_THREAD &&
-	                spill_cuda.cuStreamGetCtx;
-	int result = explicit ? spill_cuda.cuStreamGetCtx(stream, &owner) : CUDA_SUCCESS;
+	int result = stream_context(stream, &owner);
 	if (!result && !owner)
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (!result)
@@ -135,4 +148,5 @@ static bool capturing(void *stream)
 const struct spill_vendor_streams spill_cuda_streams = {
     .owner = stream_owner,
     .capturing = capturing,
+    .green = spill_cuda_current_green,
 };

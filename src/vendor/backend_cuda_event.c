@@ -183,16 +183,18 @@ static int record_spare_or_new(CUcontext context, const CUstream *stream, void *
 	return result;
 }
 
+/* An event of the primary context may be recorded in a green one, and outlives it. */
 static int record_in_context(CUcontext context, const CUstream *stream, void **event)
 {
 	CUcontext before = spill_cuda_current_context();
+	CUcontext recorder = stream ? spill_cuda_context_of_stream(context, *stream) : context;
 	if (!has_events())
 		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = spill_cuda_enter(before, context);
+	int result = spill_cuda_enter(before, recorder);
 	if (result)
 		return result;
 	result = record_spare_or_new(context, stream, event);
-	spill_cuda_leave(before, context);
+	spill_cuda_leave(before, recorder);
 	return result;
 }
 
@@ -306,12 +308,14 @@ static int timer_create(int device, void *context, void **timer)
 /* Breaks only captures that the legacy stream waits for (measured, H200). pre: nothing captures */
 static int timer_record(int device, void *context, void *stream, bool per_thread, void *timer)
 {
+	CUstream recorded = spill_cuda_stream(stream, per_thread);
 	CUcontext before = spill_cuda_current_context();
-	int result = spill_cuda_enter(before, context);
+	CUcontext recorder = spill_cuda_context_of_stream(context, recorded);
+	int result = spill_cuda_enter(before, recorder);
 	if (result)
 		return result;
-	result = spill_cuda.cuEventRecord(timer, spill_cuda_stream(stream, per_thread));
-	spill_cuda_leave(before, context);
+	result = spill_cuda.cuEventRecord(timer, recorded);
+	spill_cuda_leave(before, recorder);
 	return result;
 }
 

@@ -103,6 +103,34 @@ class ContextsEnd(RealGpu):
                     self.assertLessEqual(before - after, 64)
 
 
+class GreenContexts(RealGpu):
+    """The program of tests/preload/test_green.py: what is placed in a part of the device outlives that part, and moves."""
+
+    def green(self, **options):
+        done = self.run_program([str(harness.PROGRAMS / "green"), harness.KERNELS, "12", "64"], timeout=100, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.strip()
+
+    def test_memory_outlives_its_green_context(self):
+        tell(self.green(preload=False))
+        for chain in ("split", "managed", "host"):
+            with self.subTest(chain):
+                self.log.unlink(missing_ok=True)
+                said = self.green(SPILL_OOM_CHAIN=f"trim, {chain}", SPILL_DEVICE_LIMIT="350MiB", SPILL_MOVABLE_ENABLE="off")
+                last = self.checked_records()[-1]
+                tell(f"{chain}: {said}; {last['allocs']} allocations, {last['spills']} spills")
+                self.assertGreater(last["spills"], 8)
+                self.assertEqual(set(last["live"].values()), {0})
+
+    def test_memory_moves_beside_green_contexts(self):
+        said = self.green(SPILL_OOM_CHAIN="trim, demote, split, host", SPILL_DEVICE_LIMIT="600MiB", SPILL_MOVABLE_ENABLE="on",
+                          SPILL_MOVABLE_FOLLOW="on")
+        records = self.checked_records()
+        tell(f"{said}; {sum(record['kind'] == 'move' for record in records)} moves")
+        self.assertEqual(set(records[-1]["live"].values()), {0})
+        self.assertGreater(sum(record["kind"] == "move" for record in records), 2)
+
+
 class LooksLikeDeviceMemory(RealGpu):
     def test_same_answers_in_every_place(self):
         for name in CUDA:
@@ -194,7 +222,7 @@ class Unchanged(RealGpu):
 
     def test_the_simulators_own_contract_holds_here(self):
         # Eager loading: a kernel that is loaded at its first launch waits for one that is held (CUDA Programming Guide).
-        for name in ("", "_pool", "_share", "_processes", "_array", "_peer", "_edges", "_capture", "_graph", "_update", "_nvml"):
+        for name in ("", "_pool", "_share", "_processes", "_array", "_peer", "_edges", "_capture", "_graph", "_update", "_nvml", "_green"):
             with self.subTest("test_driver" + name):
                 done = self.run_program([str(GPU.parent / f"sim/test/test_driver{name}"), harness.KERNELS], preload=False,
                                         CUDA_MODULE_LOADING="EAGER")

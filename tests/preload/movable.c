@@ -16,7 +16,6 @@
  *	retain:A           the handle behind its address
  *	memops:A wrong:A   sets SYNC_MEMOPS of A; sets an attribute that nobody can set
  *	map:FILE           dlopen
- *	green              a green context
  *	brim:A             allocates all free memory except for less than 2 MiB
  *	back:A             does small work until all of A is on the device, a minute at most
  *	busy:COUNT         does small work COUNT times
@@ -163,16 +162,12 @@ static CUresult spare(uint64_t bytes)
 
 static CUresult other(const char *word, const char *first)
 {
-	CUgreenCtx green;
-
 	if (!strcmp(word, "info"))
 		return info();
 	if (!strcmp(word, "sync"))
 		return cuCtxSynchronize();
 	if (!strcmp(word, "map") && first)
 		return dlopen(first, RTLD_NOW) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
-	if (!strcmp(word, "green"))
-		return cuGreenCtxCreate(&green, NULL, 0, 1);
 	exit(64);
 }
 

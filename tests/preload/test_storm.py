@@ -13,7 +13,7 @@ THREADS = 8
 # Rows that the storm has no use for: ends of the whole device, other forms of a call it makes by another, look-ups.
 ELSEWHERE = re.compile(r"cuGetProcAddress|cuDevicePrimaryCtxReset|cuDevicePrimaryCtxRelease$|cuStreamBeginCapture|cuStreamEndCapture_ptsz"
                        r"|cuGraphAddNode|cuCtxDisablePeerAccess|cuMemGetHandleForAddressRange|cuStreamDestroy$"
-                       r"|cuCtxDestroy$|cuMemHostRegister$|cuMemPoolExportToShareableHandle|cuMulticastBind|cuLogicalEndpointBind|cuMemGet(Default)?MemPool"
+                       r"|cuCtxDestroy$|cuGreenCtxDestroy|cuMemHostRegister$|cuMemPoolExportToShareableHandle|cuMulticastBind|cuLogicalEndpointBind|cuMemGet(Default)?MemPool"
                        r"|cuIpcOpenMemHandle|cuIpcCloseMemHandle|cuMemPoolSetAccess|cuMemPool[GS]etAttribute")
 
 

@@ -243,3 +243,118 @@ TEST(bounds_of_times)
 	assert_int_not_equal(spill_cuda_timers.between(DEVICE, OWN, &world, &world, &ns), 0);
 	assert_int_equal(ns, 0);
 }
+
+/* -- green contexts ---------------------------------------------------------------------------- */
+
+/* What is current for it is not its handle. */
+static char green;
+
+static CUresult from_green(CUcontext *context, CUgreenCtx handle)
+{
+	*context = GREEN;
+	return answer("from", handle == (CUgreenCtx)&green);
+}
+
+/* Once for a test; the next one begins with none. */
+static void divide(void)
+{
+	int device;
+	spill_cuda_contexts.green_ends(&green, &device);
+	spill_cuda.cuCtxFromGreenCtx = from_green;
+	be_active();
+	assert_true(spill_cuda_contexts.green_made(&green, DEVICE));
+	assert_string_equal(what_was_said(), "from:1");
+}
+
+TEST(what_a_green_context_owns_is_the_primary_ones)
+{
+	int device = -1;
+	void *context = NULL;
+	divide();
+	be_current(GREEN);
+	assert_true(devices->current(&device, &context));
+	assert_true(device == DEVICE && context == OWN);
+	assert_ptr_equal(spill_cuda_streams.green(), &green);
+	void *const streams[] = {NULL, SPILL_CUDA_LEGACY, SPILL_CUDA_PER_THREAD, &world};
+	world.owner = GREEN;
+	for (unsigned i = 0; i < 4; i++) {
+		context = NULL;
+		assert_int_equal(spill_cuda_streams.owner(streams[i], &device, &context), 0);
+		assert_true(device == DEVICE && context == OWN);
+	}
+	be_current(ELSEWHERE);
+	assert_true(devices->current(&device, &context));
+	assert_true(device == OTHER && context == ELSEWHERE);
+	assert_null(spill_cuda_streams.green());
+	be_current(NULL);
+	assert_null(spill_cuda_streams.green());
+}
+
+TEST(a_green_context_ends)
+{
+	int device = -1;
+	void *context = NULL;
+	divide();
+	assert_false(spill_cuda_contexts.green_ends(&world, &device));
+	assert_true(spill_cuda_contexts.green_ends(&green, &device));
+	assert_int_equal(device, DEVICE);
+	assert_false(spill_cuda_contexts.green_ends(&green, &device));
+	be_current(GREEN);
+	assert_true(devices->current(&device, &context));
+	assert_ptr_equal(context, GREEN);
+	assert_null(spill_cuda_streams.green());
+}
+
+TEST(a_green_context_that_cannot_be_noted)
+{
+	int device;
+	spill_cuda_contexts.green_ends(&green, &device);
+	assert_false(spill_cuda_contexts.green_made(&green, DEVICE)); /* the driver is too old */
+	spill_cuda.cuCtxFromGreenCtx = from_green;
+	assert_false(spill_cuda_contexts.green_made(&green, DEVICE)); /* no primary context is known */
+	be_active();
+	world.refused = "from";
+	assert_false(spill_cuda_contexts.green_made(&green, DEVICE));
+	assert_false(spill_cuda_contexts.green_ends(&green, &device));
+}
+
+/* Places of ended ones are used again. */
+TEST(so_many_green_contexts_are_noted)
+{
+	enum { MOST = 256 };
+	static char handles[MOST + 1];
+	int device;
+	divide();
+	spill_cuda_contexts.green_ends(&green, &device);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < MOST; i++)
+			assert_true(spill_cuda_contexts.green_made(&handles[i], DEVICE));
+		assert_false(spill_cuda_contexts.green_made(&handles[MOST], DEVICE));
+		for (unsigned i = 0; i < MOST; i++)
+			assert_true(spill_cuda_contexts.green_ends(&handles[i], &device));
+	}
+	what_was_said();
+}
+
+/* Its default stream is recorded where it is current. Everything else is the primary context's. */
+TEST(records_in_a_green_context)
+{
+	void *event = NULL;
+	have_events();
+	divide();
+	be_current(GREEN);
+	assert_int_equal(spill_cuda_events.record(DEVICE, OWN, NULL, false, &event), 0);
+	assert_string_equal(what_was_said(), "create:2 record:0");
+	assert_int_equal(spill_cuda_timers.record(DEVICE, OWN, NULL, false, event), 0);
+	assert_string_equal(what_was_said(), "record:0");
+	assert_int_equal(spill_cuda_timers.record(DEVICE, OWN, &world, false, event), 0);
+	assert_memory_equal(what_was_said(), "push:3 record:", 14);
+	assert_int_equal(spill_cuda_moves.mark(DEVICE, OWN, &event), 0);
+	assert_string_equal(what_was_said(), "push:3 create:2 mark:3 pop:3");
+	be_current(OWN);
+	assert_int_equal(spill_cuda_timers.record(DEVICE, OWN, NULL, false, event), 0);
+	assert_string_equal(what_was_said(), "record:0");
+	be_current(ELSEWHERE);
+	assert_int_equal(spill_cuda_timers.record(DEVICE, OWN, NULL, false, event), 0);
+	assert_string_equal(what_was_said(), "push:3 record:0 pop:3");
+}

@@ -66,7 +66,25 @@ static void ended(const struct spill_context_end *end)
 	forgotten += end->context == &mine;
 }
 
-static const struct spill_vendor_contexts contexts = {.primary = primary, .id = id, .ended = ended};
+static unsigned greens; /* of `others`, that libspill knows */
+
+static bool green_ends(void *green, int *device)
+{
+	bool known = green == &others && greens;
+	greens -= known;
+	*device = 0;
+	return known;
+}
+
+static bool green_made(void *green, int device)
+{
+	assert_true(green == &others && device == 0);
+	greens++;
+	return true;
+}
+
+static const struct spill_vendor_contexts contexts = {
+    .primary = primary, .id = id, .green_made = green_made, .green_ends = green_ends, .ended = ended};
 
 static int owner(void *stream, int *device, void **context)
 {
@@ -402,6 +420,35 @@ TEST(a_release_ends_the_context_if_it_is_gone)
 	assert_true(ends(&others, 6));
 	assert_true(ends(&mine, 6)); /* made again by another thread */
 	primary_context = NULL;
+}
+
+/* The end of a green context, with or without the last reference to its primary one; or refused. */
+TEST(a_green_context_may_hold_the_last_reference)
+{
+	static const struct {
+		int result;
+		bool last;
+	} cases[] = {{FAKE_INVALID, false}, {0, false}, {0, true}};
+	uint64_t made = spill_context_generation();
+	const struct spill_request end = {
+	    .op = SPILL_OP_PRIMARY_RELEASE, .mode = 1, .api = "green", .device = 9, .green = &others};
+	spill_contexts_made(&backend, 0, &mine);
+	greens = 2;
+	for (unsigned i = 0; i < 3; i++) {
+		struct spill_request request = end;
+		primary_context = &mine;
+		assert_true(spill_request_next(&request));
+		assert_true(request.context == &mine && request.device == 0);
+		request.result = cases[i].result;
+		primary_context = cases[i].last ? NULL : &mine;
+		assert_false(spill_request_next(&request));
+		assert_int_equal(spill_context_dead(&backend, 0, &mine, made), cases[i].last);
+		assert_int_equal(greens, 2 - i);
+	}
+	struct spill_request unknown = end;
+	assert_true(spill_request_next(&unknown));
+	assert_null(unknown.context);
+	assert_false(spill_request_next(&unknown));
 }
 
 TEST(a_call_that_is_refused_ends_nothing)

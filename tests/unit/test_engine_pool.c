@@ -86,7 +86,14 @@ static int stream_owner(void *given, int *device, void **its_context)
 }
 
 static const struct spill_vendor_devices devices = {.current = current};
-static const struct spill_vendor_streams streams = {.owner = stream_owner};
+static const void *green_context;
+
+static const void *green(void)
+{
+	return green_context;
+}
+
+static const struct spill_vendor_streams streams = {.owner = stream_owner, .green = green};
 static struct spill_vendor_pools pools;
 static struct spill_backend backend;
 static const struct spill_backend *found;
@@ -497,6 +504,13 @@ TEST(what_a_wait_has_waited_for)
 	assert_string_equal(wait_with(of_context, 0), "context done:1 give back:0");
 	has_current = true;
 	assert_string_equal(wait_with(of_context, 0), "context done:1 give back:0");
+	of_context.context = NULL;
+	green_context =
+	    &stream_name; /* only its own work, and libspill knows no more than which frees are the primary's */
+	assert_string_equal(wait_with(of_context, 0), "give back:0");
+	owner_result = 0;
+	assert_string_equal(wait_with(of_stream, 0), "stream done:1 give back:0");
+	green_context = NULL;
 	captures = true;
 	assert_string_equal(wait_with(of_context, 0), "");
 }

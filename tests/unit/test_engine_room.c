@@ -72,8 +72,15 @@ static bool no_primary(int device, void **primary)
 	return false;
 }
 
-static const struct spill_vendor_contexts contexts = {.primary = no_primary,
-                                                      .primary_retained = primary_retained};
+static bool knows_green;
+
+static bool green_made(void *green, int device)
+{
+	return knows_green && green == &made_context && device == 0;
+}
+
+static const struct spill_vendor_contexts contexts = {
+    .primary = no_primary, .primary_retained = primary_retained, .green_made = green_made};
 
 static struct spill_vendor_devices devices;
 static unsigned questions, cancellable; /* and those of a thread that could be cancelled in them */
@@ -375,10 +382,17 @@ TEST(a_context_that_is_refused_is_not_known)
 	assert_null(retained);
 }
 
-/* It is not waited for, so nothing may move. */
-TEST(a_green_context_forbids_moves)
+/* It is waited for in the primary context. Where that is not known, nothing may move. */
+TEST(a_green_context_may_forbid_moves)
 {
 	model.mode = 1;
+	knows_green = true;
+	call(SPILL_OP_CONTEXT_CREATE, 0, 0);
+	assert_true(spill_movable_may_move(&backend, 0));
+	assert_int_equal(spill_contexts_birth(&backend, &made_context), 0);
+	knows_green = false;
+	call(SPILL_OP_CONTEXT_CREATE, 1, FAKE_INVALID);
+	assert_true(spill_movable_may_move(&backend, 0));
 	call(SPILL_OP_CONTEXT_CREATE, 0, 0);
 	assert_string_equal(forbidden, "movable");
 	assert_false(spill_movable_may_move(&backend, 0));

@@ -13,7 +13,16 @@
 #include "registry.h"
 #include "said.h"
 
-static const struct spill_backend backend;
+static int a_green_context;
+static const void *green; /* the one that is current */
+
+static const void *current_green(void)
+{
+	return green;
+}
+
+static const struct spill_vendor_streams streams = {.green = current_green};
+static const struct spill_backend backend = {.streams = &streams};
 static const struct spill_backend *found;
 static char stream, name_in_table, taken;
 static bool captures, forbids;
@@ -94,6 +103,7 @@ bool spill_capture_forbids(const struct spill_backend *vendor, const struct spil
 static int setup(void **state)
 {
 	found = &backend;
+	green = NULL;
 	captures = forbids = false;
 	what_was_said();
 	return 0;
@@ -113,6 +123,17 @@ TEST(names_of_streams)
 		const struct spill_request request = {.stream = (void *)names[i].stream,
 		                                      .per_thread = names[i].per_thread};
 		assert_int_equal((uintptr_t)spill_engine_stream(&request), names[i].name);
+	}
+}
+
+/* Whose default streams are none of the thread's, and no other context's. */
+TEST(names_of_streams_in_a_green_context)
+{
+	green = &a_green_context;
+	for (uintptr_t stream = 0; stream < 4; stream++) {
+		const struct spill_request request = {.stream = (void *)stream, .per_thread = stream == 0};
+		const void *name = spill_engine_stream(&request);
+		assert_ptr_equal(name, stream == 3 ? (void *)stream : &a_green_context);
 	}
 }
 

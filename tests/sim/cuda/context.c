@@ -1,13 +1,13 @@
 /* Contexts: a stack per thread, and one primary context per device. */
 #include <pthread.h>
 
-#include "cuda_entry.h"
+#include "green.h"
 
 #define DEPTH 64
 
 static __thread struct {
 	unsigned depth;
-	struct sim_context *context[DEPTH];
+	CUcontext context[DEPTH];
 } stack;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,22 +31,34 @@ static struct face *face_of(struct sim_context *context)
 	return sim_context_face(context);
 }
 
-struct sim_context *driver_current(void)
-{
-	return stack.depth ? stack.context[stack.depth - 1] : NULL;
-}
-
 static CUcontext handle_of(struct sim_context *context)
 {
 	return (CUcontext)context;
 }
 
+/* Of a green one: the primary context; NULL if it has ended. */
 static struct sim_context *context_of(CUcontext context)
 {
-	return (struct sim_context *)context;
+	struct sim_green *green = driver_green(context);
+	return green ? driver_green_primary(green) : (struct sim_context *)context;
 }
 
-static CUresult push_context(struct sim_context *context)
+static CUcontext current_handle(void)
+{
+	return stack.depth ? stack.context[stack.depth - 1] : NULL;
+}
+
+struct sim_context *driver_current(void)
+{
+	return context_of(current_handle());
+}
+
+struct sim_green *driver_current_green(void)
+{
+	return driver_green(current_handle());
+}
+
+static CUresult push_context(CUcontext context)
 {
 	if (stack.depth == DEPTH)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -192,7 +204,7 @@ static CUresult create_current(CUcontext *pctx, unsigned flags, unsigned version
 		return CUDA_ERROR_INVALID_DEVICE;
 	CUresult result = create_context(dev, flags, version, &context);
 	if (!result) {
-		result = push_context(context);
+		result = push_context(handle_of(context));
 		*pctx = handle_of(context);
 	}
 	return result;
@@ -254,8 +266,7 @@ CUresult cuCtxDestroy(CUcontext ctx)
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	ENTER(cuCtxPushCurrent_v2, INIT);
-	return sim_context_alive(context_of(ctx)) ? push_context(context_of(ctx))
-	                                          : CUDA_ERROR_INVALID_CONTEXT;
+	return sim_context_alive(context_of(ctx)) ? push_context(ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
@@ -264,7 +275,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 	if (!stack.depth)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (pctx)
-		*pctx = handle_of(driver_current());
+		*pctx = current_handle();
 	stack.depth--;
 	return CUDA_SUCCESS;
 }
@@ -276,7 +287,7 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack.depth)
 		stack.depth--;
-	return ctx ? push_context(context_of(ctx)) : CUDA_SUCCESS;
+	return ctx ? push_context(ctx) : CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *pctx)
@@ -284,7 +295,7 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 	ENTER(cuCtxGetCurrent, INIT);
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pctx = handle_of(driver_current());
+	*pctx = current_handle();
 	return CUDA_SUCCESS;
 }
 
@@ -343,8 +354,9 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 
 	ENTER(cuCtxGetId, INIT);
 	CUresult result = ctxId ? context_or_current(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
+	struct sim_green *green = driver_green(ctx ? ctx : current_handle());
 	if (!result)
-		*ctxId = sim_context_id(context);
+		*ctxId = green ? driver_green_id(green) : sim_context_id(context);
 	return result;
 }
 
@@ -424,6 +436,8 @@ CUresult cuCtxSynchronize(void)
 	enum sim_status forbidden = sim_capture_asks_context(driver_current());
 	if (forbidden)
 		return driver_result(forbidden);
+	if (driver_current_green())
+		return driver_green_synchronize(driver_current_green());
 	CUresult result = driver_result(sim_context_synchronize(driver_current()));
 	sim_pools_synchronized(sim_context_device(driver_current()), SIM_ALL_STREAMS);
 	return result;

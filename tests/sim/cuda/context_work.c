@@ -1,13 +1,14 @@
-/* Events of all streams of a context. No device can be divided, so there are no green contexts. */
-#include "cuda_entry.h"
+/* Events of all streams of a context. */
+#include "green.h"
 
 /*
  * Follows cuda.h, and an H200 with driver 580.159 where that says more. Work of each stream is
- * recorded, and so is work of other threads' default streams.
+ * recorded, and so is work of other threads' default streams. For a green context that is more than its own.
  */
 CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
-	struct sim_context *context = (struct sim_context *)hCtx;
+	struct sim_green *green = driver_green(hCtx);
+	struct sim_context *context = green ? driver_green_primary(green) : (struct sim_context *)hCtx;
 
 	ENTER(cuCtxRecordEvent, INIT);
 	if (!sim_context_alive(context))
@@ -16,18 +17,4 @@ CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 		return CUDA_ERROR_INVALID_HANDLE;
 	enum sim_status status = sim_context_status(context);
 	return driver_result(status ? status : sim_event_record_context(driver_event(hEvent)));
-}
-
-CUresult cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
-{
-	ENTER(cuGreenCtxCreate, INIT);
-	if (!phCtx || !desc || flags != CU_GREEN_CTX_DEFAULT_STREAM)
-		return CUDA_ERROR_INVALID_VALUE;
-	return driver_device(dev) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_DEVICE;
-}
-
-CUresult cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority)
-{
-	ENTER(cuGreenCtxStreamCreate, INIT);
-	return phStream ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
 }

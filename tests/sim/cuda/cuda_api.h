@@ -251,6 +251,24 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 typedef uint32_t cuuint32_t;
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 
+typedef enum CUdevResourceType {
+	CU_DEV_RESOURCE_TYPE_INVALID = 0,
+	CU_DEV_RESOURCE_TYPE_SM = 1
+} CUdevResourceType;
+
+typedef struct CUdevSmResource_st {
+	unsigned int smCount, minSmPartitionSize, smCoscheduledAlignment;
+} CUdevSmResource;
+
+typedef struct CUdevResource_st {
+	CUdevResourceType type;
+	unsigned char _internal_padding[92];
+	union {
+		CUdevSmResource sm;
+		unsigned char _oversize[48];
+	};
+} CUdevResource;
+
 #define CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC 1u
 #define CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC 2u
 #define CU_GREEN_CTX_DEFAULT_STREAM 1u

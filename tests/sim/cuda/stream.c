@@ -1,12 +1,13 @@
 /* Streams and events. */
-#include "cuda_entry.h"
+#include "green.h"
 
 struct sim_stream *driver_stream(CUstream stream)
 {
+	struct sim_green *green = driver_current_green();
 	if (!stream || stream == CU_STREAM_LEGACY)
-		return sim_stream_default(driver_current());
+		return green ? driver_green_default(green) : sim_stream_default(driver_current());
 	if (stream == CU_STREAM_PER_THREAD)
-		return sim_stream_per_thread(driver_current());
+		return green ? NULL : sim_stream_per_thread(driver_current());
 	return sim_stream_alive((struct sim_stream *)stream) ? (struct sim_stream *)stream : NULL;
 }
 
@@ -19,9 +20,11 @@ static CUresult create_stream(CUstream *out, unsigned flags, int priority)
 	sim_context_unblocked(driver_current());
 	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
 	CUresult result = driver_result(sim_stream_create(driver_current(), flags, priority, &stream));
-	if (!result)
-		*out = (CUstream)stream;
-	return result;
+	if (result)
+		return result;
+	driver_green_made_stream(driver_current_green(), stream);
+	*out = (CUstream)stream;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
@@ -92,12 +95,20 @@ WITH_STREAM(cuStreamGetId, cuStreamGetId_ptsz, (CUstream hStream, unsigned long 
 	return CUDA_SUCCESS;
 }
 
+/* A default stream is the current green context's. */
+static struct sim_green *green_of(CUstream handle, struct sim_stream *stream)
+{
+	return (struct sim_stream *)handle == stream ? driver_green_of_stream(stream)
+	                                             : driver_current_green();
+}
+
 WITH_STREAM(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream hStream, CUcontext *pctx), (hStream, pctx))
 {
 	STREAM_OR_RETURN(stream);
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pctx = (CUcontext)sim_stream_context(stream);
+	struct sim_green *green = green_of(hStream, stream);
+	*pctx = green ? (CUcontext)green : (CUcontext)sim_stream_context(stream);
 	return CUDA_SUCCESS;
 }
 
@@ -105,10 +116,13 @@ WITH_STREAM(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
             (CUstream hStream, CUcontext *pctx, CUgreenCtx *pGreenCtx), (hStream, pctx, pGreenCtx))
 {
 	STREAM_OR_RETURN(stream);
+	struct sim_capture_info info;
 	if (!pctx || !pGreenCtx)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_capture_query(stream, &info) == SIM_CAPTURE_IMPLICIT)
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	*pctx = (CUcontext)sim_stream_context(stream);
-	*pGreenCtx = NULL;
+	*pGreenCtx = (CUgreenCtx)green_of(hStream, stream);
 	return CUDA_SUCCESS;
 }
 
