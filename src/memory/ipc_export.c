@@ -279,8 +279,7 @@ bool spill_ipc_export(struct spill_placement *placement, uint64_t bytes, void *h
 {
 	struct spill_chunked *chunked = spill_chunked_of(placement);
 	struct spill_ipc_handle made = {.magic = SPILL_IPC_MAGIC, .bytes = bytes};
-	if (!chunked || chunked->set || chunked->owner || !placement->backend->physical->to_descriptor ||
-	    !serves())
+	if (!chunked || chunked->set || !placement->backend->physical->to_descriptor || !serves())
 		return false;
 	struct spill_ipc_exported *mine = chunked->exported ? NULL : make(chunked);
 	pthread_mutex_lock(&lock);

@@ -2,11 +2,11 @@
  * A caching allocator like PyTorch's native one, and a program like a training: each step takes blocks of its segments one after the
  * other and fills them, and then checks them in reverse order and gives them back. A few blocks are kept for all steps.
  *
- *	blocks KERNELS SEGMENTS STEPS [capture] [expandable]
+ *	blocks KERNELS SEGMENTS STEPS [capture|export] [expandable]
  *
  * It tells libc10.so of each block (c10.c). With `capture` it captures something before the first step. With `expandable` it
  * maps its segments side by side, like PyTorch's expandable ones, and every second block reaches over two. The last one is
- * mapped anew after each step. Prints what happened; exit status 1: data was wrong.
+ * mapped anew after each step. With `export` each third segment gets a handle for other processes after the first step. Prints what happened; exit status 1: data was wrong.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -127,6 +127,15 @@ static void capture(CUdeviceptr block)
 	must(cuStreamEndCapture(stream, &graph), "end");
 }
 
+/* As torch.multiprocessing does for a tensor. */
+static void export_segments(unsigned segments)
+{
+	CUipcMemHandle handle;
+
+	for (unsigned i = 0; i < segments; i += 3)
+		must(cuIpcGetMemHandle(&handle, blocks[2 * i]), "export");
+}
+
 /* Returns the number of blocks. */
 static unsigned make_segments(unsigned segments)
 {
@@ -156,6 +165,7 @@ int main(int argc, char **argv)
 {
 	unsigned segments = argc > 3 ? (unsigned)atoi(argv[2]) : 0;
 	bool captures = argc > 4 && !strcmp(argv[4], "capture");
+	bool exports = argc > 4 && !strcmp(argv[4], "export");
 	bool expandable = argc > 4 && !strcmp(argv[argc - 1], "expandable");
 
 	if (!segments || 2 * segments > BLOCKS)
@@ -169,8 +179,11 @@ int main(int argc, char **argv)
 	tell(0x1000, true, 0); /* memory of the host */
 	if (captures)
 		capture(blocks[count - 1]);
-	for (int i = 0; i < atoi(argv[3]); i++)
+	for (int i = 0; i < atoi(argv[3]); i++) {
 		step((unsigned)i + 1, count);
+		if (exports && i == 0)
+			export_segments(segments);
+	}
 	printf("told %llu, arrived %llu\n", (unsigned long long)told, (unsigned long long)c10_reports());
 	printf("mismatches %llu\n", (unsigned long long)*mismatches);
 	return *mismatches != 0;

@@ -43,6 +43,15 @@ class Blocks(Case):
             with self.subTest(kind=kind):
                 self.program("capture", *kind)
 
+    def test_segments_are_handed_to_other_processes(self):
+        for follow in ("on", "auto"):
+            with self.subTest(follow=follow):
+                records = self.program("export", SPILL_MOVABLE_FOLLOW=follow)
+                notes = [record["text"] for record in records if record["kind"] == "note" and record["code"] == "export"]
+                self.assertEqual(len(notes), 1)
+                self.assertIn("hands it to other processes itself", notes[0])
+        self.assertGreater(self.moved(self.program("export")), 0, "the others still move")
+
     def test_another_preload_stands_there_too(self):
         for order in ([LIBRARY, WRAPPER], [WRAPPER, LIBRARY]):
             with self.subTest(order):
