@@ -5,8 +5,9 @@
 #include "text.h"
 
 /*
- * Gives libinih the next line, or the end. The input also ends after an error. Comments become
- * empty lines, so that libinih's own syntax of comments does not matter.
+ * Gives libinih the next line, or the end. The input also ends after an error, unless the reader goes
+ * on. Comments and lines with an error become empty lines. So libinih's own syntax of comments does
+ * not matter.
  */
 static char *next_line(char *buffer, int size, void *stream)
 {
@@ -16,7 +17,7 @@ static char *next_line(char *buffer, int size, void *stream)
 
 	if (!rest)
 		spill_ini_end_rule(file);
-	if (file->failed || !rest)
+	if (spill_ini_stops(file) || !rest)
 		return NULL;
 	newline = memchr(start, '\n', rest);
 	file->line++;
@@ -25,15 +26,17 @@ static char *next_line(char *buffer, int size, void *stream)
 	file->at += file->length + (newline ? 1 : 0);
 	if (newline && file->length && start[file->length - 1] == '\r')
 		file->length--;
-	if (!spill_ini_check_line(file))
+
+	bool valid = spill_ini_check_line(file);
+
+	if (valid && file->length + 2 > (size_t)size)
+		valid = spill_ini_fail(file, (size_t)size - 2, "the line is too long");
+	if (!valid && spill_ini_stops(file))
 		return NULL;
-	if (file->length + 2 > (size_t)size) {
-		spill_ini_fail(file, (size_t)size - 2, "the line is too long");
-		return NULL;
-	}
 
 	size_t first = spill_ini_skip_blanks(file, 0);
-	size_t copied = first < file->length && file->text[first] == '#' ? 0 : file->length;
+	bool comment = first < file->length && file->text[first] == '#';
+	size_t copied = valid && !comment ? file->length : 0;
 
 	memcpy(buffer, file->text, copied);
 	memcpy(buffer + copied, "\n", 2);
@@ -65,7 +68,11 @@ static bool take_rule_key(struct spill_ini *file, const char *key, const char *v
 	if (file->rule_seen[row])
 		return say_duplicate(file, key, file->rule_seen[row]);
 	file->rule_seen[row] = file->line;
-	return !spill_rule_option_put(&file->rule, (unsigned)row, value, &error) || fail_option(file, &error);
+	if (spill_rule_option_put(&file->rule, (unsigned)row, value, &error))
+		return fail_option(file, &error);
+	if (file->taker && file->taker->key)
+		file->taker->key(file->taker->user, (unsigned)row, value, file->line);
+	return true;
 }
 
 /* libinih's handler for the option of the current line. 0: an error. */
@@ -98,7 +105,7 @@ static bool read_once(struct spill_ini *file)
 
 	file->at = 0;
 	file->line = 0;
-	file->in_section = false;
+	file->in_section = file->lost = false;
 	file->app[0] = '\0';
 	file->apps = (struct spill_ini_names){"app", 0, SPILL_INI_APPS, file->app_at};
 	file->rules = (struct spill_ini_names){"rule", 0, SPILL_RULES, file->rule_at};
@@ -136,13 +143,16 @@ bool spill_ini_read_in(void *room, const char *name, const char *data, size_t si
 	file->size = size;
 	file->error = error;
 	file->error_size = error_size;
+	file->goes_on = taker && taker->problem;
+	file->taker = file->goes_on ? taker : NULL;
 	allow_long_lines();
 	if (size > SPILL_INI_FILE) {
 		file->line = 1;
 		return spill_ini_fail(file, 0, "the file is too long");
 	}
-	if (!read_once(file))
-		return false;
+	/* A file is taken whole or not at all, so a first reading checks it. */
+	if (!read_once(file) || file->goes_on)
+		return !file->failed;
 	file->taker = taker;
 	return !taker || read_once(file);
 }

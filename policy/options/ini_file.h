@@ -23,12 +23,24 @@ struct spill_ini_taker {
 	/* One whole rule, for any program; `line` is its section's. */
 	void (*rule)(void *user, const struct spill_rule *rule, unsigned line);
 	void *user;
+
+	/* The others are for a checker of files, and may be NULL. */
+
+	/* The head of a section, without its brackets. */
+	void (*section)(void *user, const char *section, unsigned line);
+	/* One key of a rule, as it is written. The whole rule follows. */
+	void (*key)(void *user, unsigned row, const char *value, unsigned line);
+	/*
+	 * Each error of the file, in its order. With this function the reader goes on after an error. It
+	 * passes on what is valid, and leaves out a rule with an error, and the keys of a bad section.
+	 */
+	void (*problem)(void *user, const char *text);
 };
 
 /*
  * Reads the file's bytes: every section, for any program. If all of it is valid, calls `taker` (may
  * be NULL) and returns true. Otherwise returns false with the first error in `error`. `name` is the
- * FILE of messages.
+ * FILE of messages. With taker->problem, `error` has the last error.
  */
 bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
                     char *error, size_t error_size);

@@ -10,14 +10,17 @@ bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why, ...)
 	va_list arguments;
 	struct spill_text text;
 
-	if (file->failed)
+	if (spill_ini_stops(file))
 		return false;
 	file->failed = true;
+	file->rule_bad = true;
 	text = spill_text_begin(file->error, file->error_size);
 	spill_text_format(&text, "%s:%u:%zu: ", file->name, file->line, column + 1);
 	va_start(arguments, why);
 	spill_text_vformat(&text, why, arguments);
 	va_end(arguments);
+	if (file->goes_on)
+		file->taker->problem(file->taker->user, file->error);
 	return false;
 }
 
@@ -94,25 +97,36 @@ static bool begin_rule(struct spill_ini *file, const char *name, size_t column)
 {
 	memset(file->rule_seen, 0, sizeof(file->rule_seen));
 	memset(&file->rule, 0, sizeof(file->rule));
+	file->rule_bad = false;
 	memcpy(file->rule.name, name, strlen(name) + 1);
 	file->rule_line = file->line;
 	return add_name(file, &file->rules, name, column);
 }
 
-bool spill_ini_end_rule(struct spill_ini *file)
+static bool pass_on_rule(struct spill_ini *file)
 {
+	unsigned line = file->line;
 	struct spill_error error;
 
-	if (!file->rule.name[0])
+	if (spill_rule_check(&file->rule, &error)) {
+		if (file->taker)
+			file->taker->rule(file->taker->user, &file->rule, file->rule_line);
 		return true;
-	if (!spill_rule_check(&file->rule, &error)) {
-		file->line = file->rule_line;
-		return spill_ini_fail(file, 1 + error.offset, "%s", error.text);
 	}
-	if (file->taker)
-		file->taker->rule(file->taker->user, &file->rule, file->rule_line);
+	file->line = file->rule_line;
+	spill_ini_fail(file, 1 + error.offset, "%s", error.text);
+	file->line = line;
+	return false;
+}
+
+bool spill_ini_end_rule(struct spill_ini *file)
+{
+	bool valid = true;
+
+	if (file->rule.name[0] && !file->rule_bad)
+		valid = pass_on_rule(file);
 	file->rule.name[0] = '\0';
-	return true;
+	return valid;
 }
 
 static bool check_section(struct spill_ini *file)
@@ -139,12 +153,22 @@ static bool check_section(struct spill_ini *file)
 	if (spill_option_section(section, &error))
 		return spill_ini_fail(file, 1 + error.offset, "%s", error.text);
 	file->in_section = true;
-	file->app[0] = '\0';
 	app = spill_option_app(section);
 	rule = spill_option_rule(section);
+	if (file->taker && file->taker->section)
+		file->taker->section(file->taker->user, section, file->line);
 	if (rule)
 		return begin_rule(file, rule, 1 + (size_t)(rule - section));
 	return !app || begin_app(file, app, 1 + (size_t)(app - section));
+}
+
+static bool begin_section(struct spill_ini *file)
+{
+	file->app[0] = '\0';
+	file->lost = !check_section(file);
+	if (file->lost)
+		file->rule.name[0] = '\0';
+	return !file->lost;
 }
 
 /* A key as documents write it, host.limit, tells its section. */
@@ -203,10 +227,15 @@ bool spill_ini_check_line(struct spill_ini *file)
 		return true;
 	if (file->text[start] == ';')
 		return spill_ini_fail(file, start, "a comment begins with #");
-	if (start)
+	if (start) {
+		/* The lines below an indented head would be taken for the section before. */
+		file->lost = file->lost || file->text[start] == '[';
 		return spill_ini_fail(file, start,
 		                      "an indented line: a value cannot continue on the next line");
+	}
 	if (file->text[0] != '[')
-		return check_option(file);
-	return spill_ini_end_rule(file) && check_section(file);
+		return !file->lost && check_option(file);
+	if (!spill_ini_end_rule(file) && spill_ini_stops(file))
+		return false;
+	return begin_section(file);
 }

@@ -23,10 +23,12 @@ struct spill_ini {
 	const char *text; /* the current line, not terminated */
 	size_t length;
 	bool in_section;
+	bool lost; /* the section has an error, so its keys mean nothing */
 	const struct spill_ini_taker *taker;
 	char *error;
 	size_t error_size;
 	bool failed;
+	bool goes_on;                      /* after an error: taker->problem wants all of them */
 	struct spill_policy scratch;       /* to validate values by setting them */
 	unsigned seen[SPILL_OPTION_SLOTS]; /* line of an option's first value; a second is refused */
 	char app[SPILL_INI_NAME + 1];      /* NAME of the current [app NAME], or "" */
@@ -35,13 +37,14 @@ struct spill_ini {
 	uint32_t app_at[SPILL_INI_APPS], rule_at[SPILL_RULES];
 	struct spill_rule rule; /* the current [rule NAME]; without a name: none */
 	unsigned rule_line;
+	bool rule_bad; /* it has an error, so the whole of it is not known */
 	unsigned rule_seen[SPILL_RULE_OPTIONS];
 };
 _Static_assert(sizeof(struct spill_ini) <= SPILL_INI_ROOM, "the caller of spill_ini_read_in has this room");
 
 /*
- * Writes `FILE:LINE:COL: why` for the current line, unless there is an error. `why` is a format of
- * spill_text_format. Returns false.
+ * Writes `FILE:LINE:COL: why` for the current line. Only the first error counts, unless the reader
+ * goes on. `why` is a format of spill_text_format. Returns false.
  */
 bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why, ...)
     __attribute__((format(printf, 3, 4)));
@@ -51,6 +54,12 @@ bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why, ...)
  */
 size_t spill_ini_skip_blanks(const struct spill_ini *file, size_t at);
 size_t spill_ini_find(const struct spill_ini *file, size_t at, const char *bytes);
+
+/* True after an error, unless the reader goes on. */
+static inline bool spill_ini_stops(const struct spill_ini *file)
+{
+	return file->failed && !file->goes_on;
+}
 
 /* Checks the form of the line. Blank lines and comments are valid anywhere. */
 bool spill_ini_check_line(struct spill_ini *file);

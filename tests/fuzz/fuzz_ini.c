@@ -79,6 +79,44 @@ static void check_error(const char *error, const char *data, size_t size)
 		fuzz_require((unsigned char)*c >= 0x20, "a control character in the message");
 }
 
+/* A checker gets the errors one by one. */
+struct errors {
+	const char *data;
+	size_t size;
+	unsigned count;
+};
+
+static void take_problem(void *user, const char *error)
+{
+	struct errors *errors = user;
+
+	check_error(error, errors->data, errors->size);
+	errors->count++;
+}
+
+static void pass_over(void *user, unsigned slot, const char *value, unsigned line, const char *app)
+{
+}
+
+static void pass_over_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+}
+
+/* A checker finds errors in the files that are refused, and in no others. */
+static void check_all_errors(const char *data, size_t size, bool valid)
+{
+	struct errors errors = {data, size, 0};
+	char error[512];
+
+	fuzz_require(spill_ini_read("F", data, size,
+	                            &(struct spill_ini_taker){pass_over, pass_over_rule, &errors,
+	                                                      .problem = take_problem},
+	                            error, sizeof(error)) == valid,
+	             "a checker differs from the library");
+	fuzz_require(!errors.count == valid,
+	             "a file without an error is refused, or one with an error is not");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seen seen = {.last_line = 0};
@@ -90,11 +128,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(copy, data, size);
 	spill_policy_default(&seen.policy);
-	if (!spill_ini_read("F", copy, size, &(struct spill_ini_taker){take, take_rule, &seen}, error,
-	                    sizeof(error))) {
+
+	bool valid = spill_ini_read("F", copy, size, &(struct spill_ini_taker){take, take_rule, &seen}, error,
+	                            sizeof(error));
+	if (!valid) {
 		fuzz_require(seen.last_line == 0, "options of a file that was refused");
 		check_error(error, copy, size);
 	}
+	check_all_errors(copy, size, valid);
 	free(copy);
 	return 0;
 }

@@ -341,6 +341,97 @@ TEST(first_error)
 	refuses("[device]\nlimit = x\nwrong = 1\n[nowhere]\n", "F:2:9: bad size 'x'");
 }
 
+/* Adds the first 27 bytes of the text, and a bar. */
+static void take_problem(void *user, const char *text)
+{
+	struct taken *taken = user;
+	size_t at = strlen(taken->text);
+
+	snprintf(taken->text + at, sizeof(taken->text) - at, "%.27s|", text);
+	taken->count++;
+}
+
+/* What a checker gets: options, rules and errors, in the order of the file. */
+static void goes_on(const char *data, const char *expected)
+{
+	struct taken taken = {0};
+	const struct spill_ini_taker taker = {take, take_rule, &taken, .problem = take_problem};
+	char error[512] = "";
+	bool valid = spill_ini_read("F", data, strlen(data), &taker, error, sizeof(error));
+
+	assert_string_equal(taken.text, expected);
+	assert_int_equal(valid, !strchr(expected, '|'));
+}
+
+TEST(a_checker_gets_all_errors_and_what_is_valid)
+{
+	goes_on("[device]\nlimit = 1GiB\n", "2 device.limit=1GiB;");
+	goes_on("[device]\nlimit = x\nwrong = 1\nreserve = 1MiB\nreserve = 2MiB\n",
+	        "F:2:9: bad size 'x': a numb|F:3:1: unknown key 'wrong' |4 device.reserve=1MiB;F:5:1: "
+	        "'reserve' is set twi|");
+	goes_on("limit = 1\n[device]\nlimit\n  x\nreserve = 1MiB # x\n",
+	        "F:1:1: a key outside a sect|F:3:6: '=' is missing: writ|F:4:3: an indented line: a |F:5:16: "
+	        "a comment needs a l|");
+}
+
+TEST(the_keys_of_a_section_with_an_error_are_passed_over)
+{
+	goes_on(
+	    "[device]\n[devcie]\nlimit = 1GiB\n[app x\nlimit = 2\n [host]\nlimit = 3\n[host]\nlimit = 4GiB\n",
+	    "F:2:2: unknown section 'dev|F:4:7: the bracket is not c|F:6:2: an indented line: a |9 "
+	    "host.limit=4GiB;");
+	goes_on("[app x]\nhost.ahead = 0\n[app x]\nhost.ahead = 1\n[rule a]\nplace = host\n[rule a]\nplace = "
+	        "host\n",
+	        "2 x host.ahead=0;F:3:6: [app NAME] with the |5 rule a: place = host;F:7:7: [rule NAME] "
+	        "with the|");
+}
+
+TEST(the_keys_below_an_indented_head_are_of_no_section)
+{
+	goes_on("[host]\n [device]\nlimit = 3\n[device]\nlimit = 4\n",
+	        "F:2:2: an indented line: a |5 device.limit=4;");
+}
+
+TEST(a_rule_with_an_error_is_left_out_and_its_error_told_once)
+{
+	goes_on("[rule a]\nplace = hots\n[rule b]\nsize = 1\n[rule c]\nover = host\nx = 1\n[rule d]\nover = "
+	        "host\n",
+	        "F:2:9: bad value 'hots'; it|F:3:2: the rule does nothin|F:7:1: unknown key 'x' in [|8 rule "
+	        "d: over = host;");
+	goes_on("[rule b]\nsize = 1\n", "F:1:2: the rule does nothin|");
+	goes_on("[rule b]\nsize = 1\n[device]\nlimit = x\n",
+	        "F:1:2: the rule does nothin|F:4:9: bad size 'x': a numb|");
+}
+
+static void take_section(void *user, const char *section, unsigned line)
+{
+	struct taken *taken = user;
+	size_t at = strlen(taken->text);
+
+	snprintf(taken->text + at, sizeof(taken->text) - at, "%u [%s];", line, section);
+}
+
+static void take_key(void *user, unsigned row, const char *value, unsigned line)
+{
+	struct taken *taken = user;
+	size_t at = strlen(taken->text);
+
+	snprintf(taken->text + at, sizeof(taken->text) - at, "%u %s=%s;", line,
+	         spill_rule_option_row(row)->option.key, value);
+}
+
+TEST(a_checker_gets_the_heads_of_sections_and_the_keys_of_rules)
+{
+	static const char data[] = "[device]\n[app x]\n[rule a]\nsize = 64B\nover = host\n";
+	struct taken taken = {0};
+	const struct spill_ini_taker taker = {take, take_rule, &taken, take_section, take_key};
+	char error[128] = "";
+
+	assert_true(spill_ini_read("F", data, strlen(data), &taker, error, sizeof(error)));
+	assert_string_equal(taken.text, "1 [device];2 [app x];3 [rule a];4 size=64B;5 over=host;"
+	                                "3 rule a: size = 64; over = host;");
+}
+
 TEST(small_buffer)
 {
 	char error[12];
