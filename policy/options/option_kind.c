@@ -3,12 +3,15 @@
 
 #include <string.h>
 
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
 static const struct spill_kind kinds[] = {
     [SPILL_OPTION_WORD] = {spill_put_word, spill_add_word, "", true},
     [SPILL_OPTION_YESNO] = {spill_put_bool, spill_add_bool, "yes, no"},
-    [SPILL_OPTION_SIZE] = {spill_put_amount, spill_add_amount, "size"},
-    [SPILL_OPTION_SHARE] = {spill_put_amount, spill_add_amount, "size, %"},
-    [SPILL_OPTION_LIMIT] = {spill_put_amount, spill_add_amount, "none, size, %"},
+    [SPILL_OPTION_SIZE] = {spill_put_amount, spill_add_amount, "size", .least_meant = MIB},
+    [SPILL_OPTION_SHARE] = {spill_put_amount, spill_add_amount, "size, %", .least_meant = MIB},
+    [SPILL_OPTION_LIMIT] = {spill_put_amount, spill_add_amount, "none, size, %", .least_meant = MIB},
     [SPILL_OPTION_PERCENT] = {spill_put_amount, spill_add_amount, "%"},
     [SPILL_OPTION_CHUNK] = {spill_put_amount, spill_add_amount, "size, a multiple of 2MiB"},
     [SPILL_OPTION_TIME] = {spill_put_time, spill_add_time, "time"},
@@ -19,8 +22,10 @@ static const struct spill_kind kinds[] = {
     [SPILL_OPTION_NODE] = {spill_put_node, spill_add_node, "nearest, N"},
     [SPILL_OPTION_NUMBER] = {spill_put_number, spill_add_number, "number"},
     [SPILL_OPTION_ONOFF] = {spill_put_bool, spill_add_bool, "on, off"},
-    [SPILL_OPTION_BYTES] = {spill_put_bytes, spill_add_bytes, "size"},
-    [SPILL_OPTION_RANGE] = {spill_put_range, spill_add_range, "1MiB..2GiB, 1MiB.., ..2GiB, size"},
+    [SPILL_OPTION_BYTES] = {spill_put_bytes, spill_add_bytes, "size", .least_meant = MIB},
+    /* Programs do ask for some KiB. */
+    [SPILL_OPTION_RANGE] = {spill_put_range, spill_add_range, "1MiB..2GiB, 1MiB.., ..2GiB, size",
+                            .least_meant = KIB},
     [SPILL_OPTION_DEVICES] = {spill_put_devices, spill_add_devices, "list of numbers"},
     [SPILL_OPTION_RANKS] = {spill_put_ranks, spill_add_ranks, "list of 0, 8..15, 8.. or ..15"},
     [SPILL_OPTION_GLOB] = {spill_put_glob, spill_add_glob, "pattern"},
@@ -32,6 +37,11 @@ static const struct spill_kind kinds[] = {
 const struct spill_kind *spill_option_kind(const struct spill_option *row)
 {
 	return &kinds[row->kind];
+}
+
+uint64_t spill_option_least_meant(const struct spill_option *row)
+{
+	return kinds[row->kind].least_meant;
 }
 
 int spill_option_fail(struct spill_error *error, enum spill_option_part part, size_t offset,

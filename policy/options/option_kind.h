@@ -18,6 +18,8 @@ struct spill_kind {
 	void (*add)(struct spill_text *text, const struct spill_option *row, const void *field);
 	const char *values; /* their description in documents */
 	bool with_words;    /* the row's words follow the description */
+	/* A smaller size without a unit is probably a mistake; 0: no sizes. Nobody means so few bytes. */
+	uint64_t least_meant;
 };
 
 const struct spill_kind *spill_option_kind(const struct spill_option *row);

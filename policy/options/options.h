@@ -77,6 +77,9 @@ struct spill_error {
 
 const struct spill_option *spill_option_row(unsigned slot);
 
+/* Bytes below which a size without a unit is probably a mistake. 0: its values are no sizes. */
+uint64_t spill_option_least_meant(const struct spill_option *row);
+
 /* Does a section exist? 0, or -1 and why not. `[device 1]`, `[app x]` and `[rule x]` exist. */
 int spill_option_section(const char *section, struct spill_error *error);
 

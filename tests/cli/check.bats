@@ -58,14 +58,15 @@ rule a: over = host  (rules.conf:7)" ]
 	ends_with 0
 	[ "$output" = "few.conf: ok
 rule a: size = 4..8; cap = 80  (few.conf:14)
-few.conf:2: device.limit is 6 bytes; did you mean 6GiB or 6MiB?
+few.conf:2: device.limit is 6 bytes; did you mean 6%, 6GiB or 6MiB?
 few.conf:7: host.limit is 4096 bytes; did you mean 4096MiB?
+few.conf:11: movable.min is 6 bytes; did you mean 6GiB or 6MiB?
 few.conf:13: device.limit is 1023 bytes; did you mean 1023GiB or 1023MiB?
 few.conf:14: cap of rule a is 80 bytes; did you mean 80GiB or 80MiB?" ]
 	run "$spill" check --json few.conf few.conf
 	ends_with 0
-	[ "$(jq -c '.[1].hints | length, .[0]' <<<"$output")" = '4
-"few.conf:2: device.limit is 6 bytes; did you mean 6GiB or 6MiB?"' ]
+	[ "$(jq -c '.[1].hints | length, .[0]' <<<"$output")" = '5
+"few.conf:2: device.limit is 6 bytes; did you mean 6%, 6GiB or 6MiB?"' ]
 }
 
 @test "as JSON, whatever the bytes of a name, a value or an error are" {

@@ -110,8 +110,8 @@ rule all-managed: "
 	SPILL_DEVICE_LIMIT=6 SPILL_LOG_MAX=100 run "$spill" policy
 	ends_with 0
 	has_line "device.limit = 6  (environment SPILL_DEVICE_LIMIT)"
-	[ "${lines[-1]}" = "device.limit is 6 bytes; did you mean 6GiB or 6MiB?" ]
-	[ "$(grep -c "did you mean" <<<"$output")" -eq 1 ]
+	[ "${lines[-2]}" = "device.limit is 6 bytes; did you mean 6%, 6GiB or 6MiB?" ]
+	[ "${lines[-1]}" = "log.max is 100 bytes; did you mean 100GiB or 100MiB?" ]
 	[ "$(SPILL_DEVICE_1_LIMIT=2000 SPILL_HOST_AHEAD=5 "$spill" policy --json | jq -c .hints)" \
 		= '["host.ahead is 5 bytes; did you mean 5GiB or 5MiB?","device 1.limit is 2000 bytes; did you mean 2000MiB?"]' ]
 }

@@ -75,30 +75,44 @@ char *cli_strdup(const char *text)
 
 #define LEAST_MEANT (1u << 20) /* nobody means a smaller limit of memory, except 0 */
 
-const char *cli_unit_forgotten(const char *value)
+/* shares: the value may be a percentage. */
+static const char *unit_forgotten(const char *value, uint64_t least_meant, bool shares)
 {
 	static char hint[96];
 	struct spill_amount amount;
 	size_t error_at;
 
 	if (strspn(value, "0123456789") != strlen(value) ||
-	    spill_amount_parse(value, 0, &amount, &error_at) || !amount.value || amount.value >= LEAST_MEANT)
+	    spill_amount_parse(value, 0, &amount, &error_at) || !amount.value || amount.value >= least_meant)
 		return NULL;
 	/* A small number may mean either unit. No card has 1024 GiB or more. */
-	if (amount.value < 1024)
+	if (shares && amount.value <= 100)
+		snprintf(hint, sizeof(hint), "%s bytes; did you mean %s%%, %sGiB or %sMiB?", value, value,
+		         value, value);
+	else if (amount.value < 1024)
 		snprintf(hint, sizeof(hint), "%s bytes; did you mean %sGiB or %sMiB?", value, value, value);
 	else
 		snprintf(hint, sizeof(hint), "%s bytes; did you mean %sMiB?", value, value);
 	return hint;
 }
 
-const char *cli_option_unit_forgotten(unsigned slot, const char *value)
+const char *cli_unit_forgotten(const char *value)
 {
-	const struct spill_option *row = spill_option_row(slot);
-	bool size = row->kind == SPILL_OPTION_SIZE || row->kind == SPILL_OPTION_SHARE ||
-	            row->kind == SPILL_OPTION_LIMIT;
+	return unit_forgotten(value, LEAST_MEANT, false);
+}
 
-	if (!size || (strcmp(row->section, "device") && strcmp(row->section, "host")))
-		return NULL;
-	return cli_unit_forgotten(value);
+const char *cli_option_unit_forgotten(const struct spill_option *row, const char *value)
+{
+	uint64_t least_meant = spill_option_least_meant(row);
+	bool shares = row->kind == SPILL_OPTION_SHARE || row->kind == SPILL_OPTION_LIMIT;
+	const char *dots = strstr(value, ".."), *hint;
+	char first[32] = "";
+
+	if (!dots)
+		return unit_forgotten(value, least_meant, shares);
+	/* A range. An end without a unit has at most 20 digits. */
+	if ((size_t)(dots - value) < sizeof(first))
+		memcpy(first, value, (size_t)(dots - value));
+	hint = unit_forgotten(first, least_meant, shares);
+	return hint ? hint : unit_forgotten(dots + 2, least_meant, shares);
 }

@@ -42,11 +42,12 @@ int cli_finish(int status);
 /*
  * Returns "6 bytes; did you mean 6GiB or 6MiB?" for a memory size from 1 byte to 1 MiB without a
  * unit, else NULL. It is a hint only: a number without a unit means bytes. Valid until the next
- * call. cli_option_unit_forgotten checks an option's value, if the option is a size in [device] or
- * [host].
+ * call. cli_option_unit_forgotten checks a value of an option or of a rule's key, up to the size that
+ * its kind has for this (spill_option_least_meant).
  */
 const char *cli_unit_forgotten(const char *value);
-const char *cli_option_unit_forgotten(unsigned slot, const char *value);
+struct spill_option;
+const char *cli_option_unit_forgotten(const struct spill_option *row, const char *value);
 
 /* Memory. Without memory these print an error and end the command with status 1. */
 /* Resizes `old`, which may be NULL, to count * size bytes. */

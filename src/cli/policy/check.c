@@ -33,7 +33,7 @@ static void add_hint(struct hints *hints, unsigned line, const char *name, const
 
 static void hint_at_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
-	const char *hint = cli_option_unit_forgotten(slot, value);
+	const char *hint = cli_option_unit_forgotten(spill_option_row(slot), value);
 	char name[64];
 
 	spill_option_name(slot, name, sizeof(name));

@@ -72,7 +72,7 @@ static void print_hints(struct spill_json *json)
 		if (!spill_option_present(&config.policy, slot))
 			continue;
 		index++;
-		hint = cli_option_unit_forgotten(slot, option->value);
+		hint = cli_option_unit_forgotten(spill_option_row(slot), option->value);
 		if (!hint)
 			continue;
 		snprintf(line, sizeof(line), "%s is %s", option->name, hint);
