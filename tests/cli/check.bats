@@ -52,20 +52,36 @@ rule a: over = host  (rules.conf:7)" ]
 	has '],"hidden":["order.conf:7: the rule is never reached: an earlier rule matches all of its requests, order.conf:1"],"hints":[]}'
 }
 
-@test "a size of memory without a unit is bytes, which is told where nobody means that" {
-	printf '[device]\nlimit = 6\nreserve = 0\n[device 1]\nlimit = 1048576\n[host]\nlimit = 4096\nnuma = 1\nreserve = 512KiB\n[movable]\nmin = 6\n[app x]\ndevice.limit = 1023\n[rule a]\nsize = 4..8\ncap = 80\n' >few.conf
+@test "all errors of a file, each with its line" {
+	printf 'limit = 1\n[device]\nlimit = 4GB\nreserv = 1\n[devcie]\nlimit = 1\n[rule a]\nplace = hots\n[rule b]\nsize = 1MiB..\n[rule c]\nplace = host\n[rule d]\nplace = host\n' >bad.conf
+	run "$spill" check bad.conf
+	ends_with 1
+	[ "$(cut -c -48 <<<"$output")" = "bad.conf:1:1: a key outside a section: write its
+bad.conf:3:10: bad size '4GB': write GiB; units 
+bad.conf:4:1: unknown key 'reserv' in [device]; 
+bad.conf:5:2: unknown section 'devcie'; the near
+bad.conf:8:9: bad value 'hots'; it must be one o
+bad.conf:9:2: the rule does nothing; it needs on" ]
+	run "$spill" check --json bad.conf
+	ends_with 1
+	[ "$(jq -c '.[0] | .error == .errors[0], (.errors | length), .errors[5][:20], .rules, .hidden' <<<"$output")" = 'true
+6
+"bad.conf:9:2: the ru"
+[]
+[]' ]
+}
+
+@test "hints at missing units, as JSON, for each file" {
+	printf '[device]\nlimit = 6\nreserve = 0\n[device 1]\nlimit = 1048576\n[host]\nlimit = 101\nnuma = 1\nreserve = 512KiB\n[app x]\ndevice.limit = 4096\n' >few.conf
 	run "$spill" check few.conf
 	ends_with 0
 	[ "$output" = "few.conf: ok
-rule a: size = 4..8; cap = 80  (few.conf:14)
 few.conf:2: device.limit is 6 bytes; did you mean 6%, 6GiB or 6MiB?
-few.conf:7: host.limit is 4096 bytes; did you mean 4096MiB?
-few.conf:11: movable.min is 6 bytes; did you mean 6GiB or 6MiB?
-few.conf:13: device.limit is 1023 bytes; did you mean 1023GiB or 1023MiB?
-few.conf:14: cap of rule a is 80 bytes; did you mean 80GiB or 80MiB?" ]
+few.conf:7: host.limit is 101 bytes; did you mean 101GiB or 101MiB?
+few.conf:11: device.limit is 4096 bytes; did you mean 4096MiB?" ]
 	run "$spill" check --json few.conf few.conf
 	ends_with 0
-	[ "$(jq -c '.[1].hints | length, .[0]' <<<"$output")" = '5
+	[ "$(jq -c '.[1].hints | length, .[0]' <<<"$output")" = '3
 "few.conf:2: device.limit is 6 bytes; did you mean 6%, 6GiB or 6MiB?"' ]
 }
 
