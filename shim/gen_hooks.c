@@ -5,6 +5,7 @@
  *   versioned references (pitfall 3a).
  * - `gen_hooks index`: the rows sorted by symbol and by base, so that a look-up is a binary search.
  * - `gen_hooks docs`: docs/hooks.md.
+ * - `gen_hooks requests`: the functions that a rule can match, for `spill check`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,40 @@ static void print_docs(void)
 #include "exports.def"
 }
 
+/* Operations of spill_admit (admit.h), which looks for a rule. */
+static bool is_admitted(const char *op)
+{
+	static const char *const ops[] = {"ALLOC", "ALLOC_ASYNC", "ARRAY", "CREATE"};
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (strcmp(op, ops[i]) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The operation behind a row. A row of the CUDA runtime does not tell, because the driver's row below
+ * it decides. HIP has no driver below it, so its function of the same name tells.
+ */
+static const char *find_op(const struct row *row)
+{
+	if (strcmp(row->domain, "CUDA_RUNTIME"))
+		return row->op;
+	for (size_t i = 0; i < COUNT; i++)
+		if (strcmp(rows[i].domain, "HIP") == 0 && strcmp(rows[i].base + 3, row->base + 4) == 0)
+			return rows[i].op;
+	return row->op;
+}
+
+static void print_requests(void)
+{
+	puts("#include <stddef.h>\n\n#include \"request_names.h\"\n\nconst char *const cli_request_names[] = "
+	     "{");
+	for (size_t i = 0; i < COUNT; i++)
+		if (is_admitted(find_op(&rows[i])))
+			printf("\t\"%s\",\n", rows[i].symbol);
+	puts("\t\"spill_malloc\",\n\tNULL,\n};");
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count == 2 ? arguments[1] : "";
@@ -109,6 +144,8 @@ int main(int count, char **arguments)
 		print_order("rows_by_base", by_base);
 	} else if (strcmp(what, "docs") == 0) {
 		print_docs();
+	} else if (strcmp(what, "requests") == 0) {
+		print_requests();
 	} else {
 		return 2;
 	}

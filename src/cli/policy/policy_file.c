@@ -56,11 +56,14 @@ static void end_section(struct cli_policy_file *file)
 static void take_section(void *user, const char *section, unsigned line)
 {
 	struct cli_policy_file *file = user;
+	const char *app = spill_option_app(section);
 
 	end_section(file);
 	snprintf(file->section, sizeof(file->section), "%s", section);
 	file->section_line = line;
 	file->keys = 0;
+	if (app)
+		cli_check_app_name(file, app, line);
 }
 
 static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)

@@ -57,4 +57,7 @@ void cli_policy_file_warn(struct cli_policy_file *file, unsigned line, const cha
 void cli_check_value(struct cli_policy_file *file, const struct spill_option *row, const char *name,
                      const char *value, unsigned line);
 
+/* The same for NAME of `[app NAME]`. */
+void cli_check_app_name(struct cli_policy_file *file, const char *name, unsigned line);
+
 #endif
