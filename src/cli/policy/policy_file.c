@@ -144,7 +144,8 @@ bool cli_policy_file_read(struct cli_policy_file *file, const char *path)
 	case SPILL_CONFIG_FILE_READ:
 		break;
 	}
-	spill_ini_read(path, data, length, &taker, problem, sizeof(problem));
+	if (spill_ini_read(path, data, length, &taker, problem, sizeof(problem)))
+		cli_check_dead_keys(file);
 	end_section(file);
 	free(data);
 	return !file->errors.count;

@@ -60,4 +60,7 @@ void cli_check_value(struct cli_policy_file *file, const struct spill_option *ro
 /* The same for NAME of `[app NAME]`. */
 void cli_check_app_name(struct cli_policy_file *file, const char *name, unsigned line);
 
+/* dead_keys.c: warns of keys that have no effect because of others. pre: the file has no error */
+void cli_check_dead_keys(struct cli_policy_file *file);
+
 #endif
