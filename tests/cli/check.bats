@@ -113,6 +113,13 @@ for file in json.load(open(\"out\")):
 	has "b\"d.conf False b\"d.conf:1:2: unknown section 'devcie'; the nearest is [device]"
 }
 
+@test "the file with every key, from which the fuzzer starts, has no error" {
+	cp "$BATS_TEST_DIRNAME/../fuzz/ini/full.conf" full.conf
+	chmod 644 full.conf
+	run "$spill" check full.conf
+	ends_with 0
+}
+
 @test "no file is wrong usage" {
 	run "$spill" check
 	ends_with 2
