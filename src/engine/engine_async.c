@@ -257,11 +257,14 @@ static struct spill_placement *make_on_host(const struct spill_request *request,
 	if (step == SPILL_STEP_SPLIT)
 		whole.context = NULL;
 	if (step != SPILL_STEP_MANAGED) {
-		struct spill_stream_order order = {spill_engine_stream(request),
-		                                   request->admission.stream_context};
 		whole.device_room = 0;
-		placement =
-		    spill_deferred_reuse(whole.backend, whole.device, whole.context, whole.bytes, &order);
+		placement = spill_deferred_reuse(&(const struct spill_deferred_wanted){
+		    ops,
+		    whole.backend,
+		    whole.device,
+		    whole.context,
+		    whole.bytes,
+		    {spill_engine_stream(request), request->admission.stream_context}});
 	}
 	if (placement)
 		return placement;

@@ -90,6 +90,17 @@ static void record_mapping(struct spill_request *request)
 		                          spill_vmm_unrecorded(request->memory, undo_mapping(request)));
 }
 
+/* What is mapped twice stays where it is, because a move would change one of its mappings only. */
+static int map_set(struct spill_chunked *set, uint64_t va, uint64_t bytes)
+{
+	spill_mover_lock();
+	if (set->base.ptr && bytes == set->range)
+		spill_unpark_pin_held(set);
+	int result = spill_chunk_set_map(set, va, bytes);
+	spill_mover_unlock();
+	return result;
+}
+
 bool spill_engine_map(struct spill_request *request)
 {
 	if (request->step++ == 0) {
@@ -99,7 +110,7 @@ bool spill_engine_map(struct spill_request *request)
 			return true;
 		struct spill_chunked *set = set_of(request->memory);
 		if (set)
-			request->result = spill_chunk_set_map(set, request->ptr, request->bytes);
+			request->result = map_set(set, request->ptr, request->bytes);
 		else
 			refuse(request);
 	}

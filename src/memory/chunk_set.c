@@ -56,13 +56,9 @@ int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes)
 {
 	if (bytes != set->range)
 		return set->base.backend->invalid_value; /* as the vendor answers for a part */
-	if (set->base.ptr)
-		spill_chunked_pin(set);
-	spill_mover_lock();
 	int result = map_chunks(set, va);
 	if (!result && !set->base.ptr)
 		note_first_mapping(set, va);
-	spill_mover_unlock();
 	return result;
 }
 

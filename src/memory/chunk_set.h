@@ -29,8 +29,8 @@ static inline bool spill_chunk_set_is(uint64_t handle)
 spill_chunked_new_fn spill_chunk_set_new;
 
 /*
- * Maps all chunks at `va`. Returns the vendor's error: then none is mapped. A set that is mapped
- * already is pinned. Waits for the mover.
+ * Maps all chunks at `va`. Returns the vendor's error: then none is mapped. pre: the mover is held, and a set
+ * that is mapped already is pinned
  */
 int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes);
 

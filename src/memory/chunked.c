@@ -417,13 +417,6 @@ void spill_chunked_pin_held(struct spill_chunked *chunked)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_chunked_pin(struct spill_chunked *chunked)
-{
-	spill_mover_lock();
-	spill_chunked_pin_held(chunked);
-	spill_mover_unlock();
-}
-
 void spill_chunked_moved(struct spill_chunked *chunked, unsigned index, uint64_t handle)
 {
 	struct spill_chunk *moved = &chunked->chunks[index];

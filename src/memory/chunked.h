@@ -203,10 +203,9 @@ struct spill_chunked *spill_chunked_next(struct spill_chunked *after);
 struct spill_chunked *spill_chunked_at(uint64_t ptr);
 
 /*
- * Pins a placement: it never moves again. Waits for the mover; or it is held. Where others may keep what is mapped, it is
- * unparked, too (residency/unpark.h).
+ * Pins a placement: it never moves again. Where others may keep what is mapped, it is unparked, too (residency/unpark.h). pre:
+ * the mover is held
  */
-void spill_chunked_pin(struct spill_chunked *chunked);
 void spill_chunked_pin_held(struct spill_chunked *chunked);
 
 /*

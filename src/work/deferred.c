@@ -221,30 +221,29 @@ static struct spill_bytes poll_waiting(const struct spill_backend *backend, int 
 }
 
 /* A placement fits if it is at most an eighth too large. */
-static bool fits_request(const struct spill_placement *placement, const struct spill_backend *backend,
-                         int device, const void *context, uint64_t bytes)
+static bool fits(const struct spill_placement *placement, const struct spill_deferred_wanted *wanted)
 {
 	uint64_t size = placement->held.host;
-	return placement->reusable && placement->backend == backend && placement->device == device &&
-	       placement->context == context && size >= bytes && size - bytes <= size / 8 &&
-	       !spill_placement_ending(placement);
+	return placement->reusable && placement->ops == wanted->ops &&
+	       placement->backend == wanted->backend && placement->device == wanted->device &&
+	       placement->context == wanted->context && size >= wanted->bytes &&
+	       size - wanted->bytes <= size / 8 && !spill_placement_ending(placement);
 }
 
 /* Removes a placement that fits from its list. pre: locked */
-static struct spill_placement *take_reusable(const struct spill_backend *backend, int device,
-                                             const void *context, uint64_t bytes,
-                                             const struct spill_stream_order *order)
+static struct spill_placement *take_reusable(const struct spill_deferred_wanted *wanted)
 {
+	const struct spill_stream_order *order = &wanted->order;
 	struct spill_placement *placement;
 	TAILQ_FOREACH(placement, &kept, pending)
-	if (fits_request(placement, backend, device, context, bytes)) {
+	if (fits(placement, wanted)) {
 		TAILQ_REMOVE(&kept, placement, pending);
 		return placement;
 	}
 	TAILQ_FOREACH(placement, &waiting, pending)
 	if (placement->event && !placement->event_ended && order->stream &&
 	    placement->order.stream == order->stream && placement->order.context == order->context &&
-	    fits_request(placement, backend, device, context, bytes)) {
+	    fits(placement, wanted)) {
 		TAILQ_REMOVE(&waiting, placement, pending);
 		atomic_fetch_sub(&pending_count, 1);
 		return placement;
@@ -252,17 +251,15 @@ static struct spill_placement *take_reusable(const struct spill_backend *backend
 	return NULL;
 }
 
-struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend, int device,
-                                             const void *context, uint64_t bytes,
-                                             const struct spill_stream_order *order)
+struct spill_placement *spill_deferred_reuse(const struct spill_deferred_wanted *wanted)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_placement *placement = take_reusable(backend, device, context, bytes, order);
+	struct spill_placement *placement = take_reusable(wanted);
 	pthread_mutex_unlock(&lock);
 	if (placement) {
 		destroy_event(placement);
 		placement->event = NULL;
-		placement->bytes = bytes;
+		placement->bytes = wanted->bytes;
 	}
 	return placement;
 }

@@ -35,13 +35,21 @@ void spill_deferred_add_behind(struct spill_placement *placement);
  */
 void spill_deferred_add(struct spill_placement *placement);
 
+/* What a placement has to be like to be used again, and for which work. */
+struct spill_deferred_wanted {
+	const struct spill_place_ops *ops;
+	const struct spill_backend *backend;
+	int device;
+	const void *context; /* its owner. */
+	uint64_t bytes;
+	struct spill_stream_order order;
+};
+
 /*
- * A placement of that owner for `bytes` that work in `order` may use: one that was kept, or freed
- * earlier in the same order. The caller owns it, with `bytes` set. NULL: none fits.
+ * Such a placement that work in that order may use: one that was kept, or freed earlier in the same
+ * order. The caller owns it, with `bytes` set. NULL: none fits.
  */
-struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend, int device,
-                                             const void *context, uint64_t bytes,
-                                             const struct spill_stream_order *order);
+struct spill_placement *spill_deferred_reuse(const struct spill_deferred_wanted *wanted);
 
 /*
  * A stream is about to end. A later stream may have the same handle, and no order with its frees.

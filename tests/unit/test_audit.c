@@ -25,6 +25,7 @@
 #include "peer.h"
 #include "process.h"
 #include "registry.h"
+#include "unpark.h"
 
 #define CHUNK SPILL_CHUNK_MAP_UNIT
 
@@ -264,7 +265,7 @@ TEST(launches_that_cannot_be_checked)
 /* Memory that never flies stays mapped. */
 TEST(pinned_memory_stays)
 {
-	spill_chunked_pin(made[2]);
+	spill_unpark_pin(made[2]);
 	assert_true(spill_audit_after(before(0)));
 	assert_string_equal(mapped(), "m.m");
 }

@@ -17,6 +17,7 @@
 #include "fake_vendor.h"
 #include "movable_allocation.h"
 #include "process.h"
+#include "unpark.h"
 
 #define CHUNK (4 * FAKE_SMALL_UNIT)
 
@@ -213,8 +214,8 @@ static uint64_t range;
 
 static void map_set(unsigned which, uint64_t va)
 {
-	assert_int_equal(spill_chunk_set_map(sets[which], va, WHOLE), 0);
 	spill_mover_lock();
+	assert_int_equal(spill_chunk_set_map(sets[which], va, WHOLE), 0);
 	spill_chunk_set_accessed(sets[which], va, WHOLE, 1);
 	spill_chunk_set_accessed(sets[which], va, WHOLE, 1); /* once more */
 	spill_mover_unlock();
@@ -305,7 +306,7 @@ TEST(a_block_over_a_pinned_set)
 		assert_true(sets[0]->exact_begins && sets[2]->exact_begins);
 		part_count = 0;
 		if (which) {
-			spill_chunked_pin(sets[1]);
+			spill_unpark_pin(sets[1]);
 		} else {
 			spill_blocks_end(sets[1]); /* or it never was one */
 			spill_blocks_taken(range, SETS * WHOLE, note_part);

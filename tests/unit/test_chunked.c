@@ -325,7 +325,7 @@ TEST(the_one_that_is_exported_is_pinned)
 	struct spill_chunked *third = make(2 * CHUNK);
 	spill_chunked_enlist(third);
 	assert_int_equal(spill_chunked_on_device(0), third->range);
-	spill_chunked_pin(third);
+	spill_unpark_pin(third);
 	assert_true(third->pinned);
 	assert_int_equal(spill_chunked_on_device(0), 0);
 	spill_placement_release(&third->base, false);

@@ -294,6 +294,15 @@ static struct spill_placement *defer_reusable(const bool *passed, struct spill_s
 	return placement;
 }
 
+static struct spill_placement *reuse(void *owner, uint64_t bytes, const struct spill_stream_order *order)
+{
+	struct spill_deferred_wanted wanted = {
+	    &spill_place_host, &fake_vendor_backend, 0, owner, bytes, *order};
+	assert_null(spill_deferred_reuse(&wanted)); /* it is in another place */
+	wanted.ops = &spill_place_split;
+	return spill_deferred_reuse(&wanted);
+}
+
 /* A later stream of that handle has no order with the free. */
 TEST(a_stream_that_ends_during_a_poll)
 {
@@ -303,7 +312,7 @@ TEST(a_stream_that_ends_during_a_poll)
 	fake_vendor.meanwhile = the_stream_ends;
 	spill_deferred_poll(&fake_vendor_backend, false);
 	assert_null(fake_vendor.meanwhile);
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &order));
+	assert_null(reuse(NULL, 64 * MIB, &order));
 	passed = true;
 	spill_deferred_collect(&fake_vendor_backend, 0, false);
 	spill_deferred_drop(&fake_vendor_backend, 0);
@@ -319,7 +328,7 @@ TEST(other_streams_that_end_leave_the_order)
 	fake_vendor.meanwhile = others_end; /* while it is polled */
 	spill_deferred_poll(&fake_vendor_backend, false);
 	assert_null(fake_vendor.meanwhile);
-	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &order), placement);
+	assert_ptr_equal(reuse(NULL, 64 * MIB, &order), placement);
 	spill_placement_release(placement, false);
 	nothing_is_held();
 }
@@ -363,26 +372,25 @@ TEST(what_is_pinned_is_used_again)
 	bool passed = false;
 	struct spill_placement *placement = defer_reusable(&passed, mine);
 	/* Still in use: for its own stream alone, and not for much less or more than it is. */
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &elsewhere));
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &same_handle));
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 65 * MIB, &mine));
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 50 * MIB, &mine));
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, &context, 64 * MIB, &mine));
-	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 60 * MIB, &mine), placement);
+	assert_null(reuse(NULL, 64 * MIB, &elsewhere));
+	assert_null(reuse(NULL, 64 * MIB, &same_handle));
+	assert_null(reuse(NULL, 65 * MIB, &mine));
+	assert_null(reuse(NULL, 50 * MIB, &mine));
+	assert_null(reuse(&context, 64 * MIB, &mine));
+	assert_ptr_equal(reuse(NULL, 60 * MIB, &mine), placement);
 	assert_int_equal(fake_vendor.events, 0);
 	assert_int_equal(placement->bytes, 60 * MIB);
 	/* A stream that has ended is in no order with another of its handle. */
 	placement->event = fake_vendor_event(&passed);
 	spill_deferred_add(placement);
 	spill_deferred_stream_ended(&fake_vendor_backend, &stream);
-	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &mine));
+	assert_null(reuse(NULL, 64 * MIB, &mine));
 	/* Behind its event it is anybody's, and still charged. */
 	passed = true;
 	spill_deferred_poll(&fake_vendor_backend, false);
 	assert_int_equal(fake_vendor.events, 0);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
-	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &elsewhere),
-	                 placement);
+	assert_ptr_equal(reuse(NULL, 64 * MIB, &elsewhere), placement);
 	spill_deferred_give(placement);
 	spill_deferred_context_ended(
 	    ENDED(&fake_vendor_backend, 0, &context)); /* not its owner: it has none */
@@ -421,7 +429,7 @@ TEST(what_is_handed_on_waits_no_more)
 	const struct spill_stream_order mine = {&stream, &context};
 	bool passed = false;
 	struct spill_placement *placement = defer_reusable(&passed, mine);
-	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &mine), placement);
+	assert_ptr_equal(reuse(NULL, 64 * MIB, &mine), placement);
 	expect_one_look();
 	spill_placement_release(placement, false);
 	nothing_is_held();

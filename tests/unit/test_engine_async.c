@@ -394,13 +394,11 @@ struct spill_placement spill_placement_of(const struct spill_place_ops *given,
 	                                .context = want->context};
 }
 
-struct spill_placement *spill_deferred_reuse(const struct spill_backend *vendor, int device,
-                                             const void *context, uint64_t bytes,
-                                             const struct spill_stream_order *order)
+struct spill_placement *spill_deferred_reuse(const struct spill_deferred_wanted *wanted)
 {
-	assert_true(order->stream == &stream_name && order->context == &stream_context);
-	assert_int_equal(bytes, BYTES);
-	say("reuse", context != NULL);
+	assert_true(wanted->order.stream == &stream_name && wanted->order.context == &stream_context);
+	assert_int_equal(wanted->bytes, BYTES);
+	say("reuse", wanted->context != NULL);
 	return reuses ? &reused : NULL;
 }
 

@@ -29,6 +29,7 @@
 #include "request.h"
 #include "shared_chunks.h"
 #include "vendor_pool.h"
+#include "unpark.h"
 
 #define MIB (1ull << 20)
 #define CHUNK (2 * MIB)
@@ -227,7 +228,7 @@ TEST(what_it_opened_of_other_processes_is_closed)
 	struct spill_placement *made = make(&spill_place_movable, &others, CHUNK);
 	struct spill_ipc_range range;
 	uint64_t ptr;
-	spill_chunked_pin(spill_chunked_of(made));
+	spill_unpark_pin(spill_chunked_of(made));
 	assert_true(spill_ipc_export(made, CHUNK, handle));
 	assert_int_equal(spill_ipc_open(&backend, 0, &mine, handle, &ptr), 0);
 	end(&mine);

@@ -431,6 +431,16 @@ static int refuse_to_unmap(uint64_t va, uint64_t bytes)
 	return FAKE_INVALID;
 }
 
+static struct spill_vendor_vmm vmm_that_tells;
+static bool map_is_alone; /* no chunk moves */
+
+static int map_and_tell(uint64_t va, uint64_t bytes, uint64_t handle)
+{
+	const struct spill_chunked *set = spill_chunked_next(NULL);
+	map_is_alone = spill_mover_is_mine() && (!set || set->pinned);
+	return fake_vendor_backend.vmm->map(va, bytes, handle);
+}
+
 static int map_without_memory(uint64_t handle)
 {
 	struct spill_request request = {.op = SPILL_OP_MAP, .ptr = range, .bytes = CHUNK, .handle = handle};
@@ -438,6 +448,27 @@ static int map_without_memory(uint64_t handle)
 	assert_false(spill_request_next(&request));
 	fake_libc_reset();
 	return request.result;
+}
+
+/* A move between the question whether a set is mapped and its next mapping would miss that one. */
+TEST(what_is_mapped_twice_stays)
+{
+	uint64_t handle = create(2);
+	map(range, 2, handle);
+	access_to(range, 2);
+	struct spill_request part = {
+	    .op = SPILL_OP_MAP, .ptr = range + 4 * CHUNK, .bytes = CHUNK, .handle = handle};
+	assert_false(spill_request_next(&part));
+	assert_int_equal(part.result, backend.invalid_value);
+	assert_int_equal(enlisted(), 1);
+	vmm_that_tells = *backend.vmm;
+	vmm_that_tells.map = map_and_tell;
+	backend.vmm = &vmm_that_tells;
+	map(range + 2 * CHUNK, 2, handle);
+	backend.vmm = fake_vendor_backend.vmm;
+	assert_true(map_is_alone);
+	assert_int_equal(enlisted(), 0);
+	release(handle);
 }
 
 /* The last: where the driver refuses to undo it, the memory stays for good. */

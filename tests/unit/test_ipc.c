@@ -20,6 +20,7 @@
 #include "ipc.h"
 #include "ledger.h"
 #include "shared_chunks.h"
+#include "unpark.h"
 
 #define CHUNK (4 * FAKE_SMALL_UNIT)
 #define BYTES (3 * CHUNK - 100)
@@ -44,7 +45,7 @@ static struct spill_placement *make(void)
 	                                           SPILL_UNLIMITED};
 	struct spill_placement *made = spill_place_movable.make(&wanted, &error);
 	assert_non_null(made);
-	spill_chunked_pin(spill_chunked_of(made));
+	spill_unpark_pin(spill_chunked_of(made));
 	return made;
 }
 

@@ -207,7 +207,7 @@ TEST(a_pinned_chunk_never_moves)
 {
 	struct spill_chunked *of = make_with_place();
 	change_sides(of, 0, CHUNKS, CHUNK);
-	spill_chunked_pin(of);
+	spill_unpark_pin(of);
 	is_live[1] = true;
 	assert_true(spill_unpark(of, spill_chunked_address(of, 1), 1));
 	assert_true(of->chunks[1].on_host);
