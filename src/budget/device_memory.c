@@ -4,6 +4,7 @@
 
 #include "account.h"
 #include "clock.h"
+#include "minmax.h"
 #include "policy.h"
 #include "seqlock.h"
 
@@ -13,6 +14,24 @@ static struct answer {
 	spill_seqlock lock;
 	_Atomic uint64_t figure[FIGURES];
 } answers[SPILL_DEVICES];
+
+static __thread struct {
+	int device;
+	uint64_t bytes;
+} unserved __attribute__((tls_model("initial-exec")));
+
+void spill_device_memory_unserved(int device, uint64_t bytes)
+{
+	unserved.device = device;
+	unserved.bytes = bytes;
+}
+
+/* What the driver's answer counts as taken by this process. */
+static uint64_t served_bytes(int device)
+{
+	uint64_t held = spill_account_device_held(device);
+	return unserved.bytes && unserved.device == device ? spill_minus(held, unserved.bytes) : held;
+}
 
 static struct answer *answer_of(int device)
 {
@@ -26,8 +45,7 @@ int spill_device_memory(const struct spill_backend *backend, int device, uint64_
 	if (result || !answer || !spill_seq_write_begin(&answer->lock))
 		return result;
 	/* 0 free bytes: the driver may not have known (backend.h). An older answer would be wrong. */
-	const uint64_t figures[FIGURES] = {*free, *free ? *total : 0, spill_account_device_held(device),
-	                                   spill_clock_ns()};
+	const uint64_t figures[FIGURES] = {*free, *free ? *total : 0, served_bytes(device), spill_clock_ns()};
 	spill_seq_put(answer->figure, figures, FIGURES);
 	spill_seq_write_end(&answer->lock);
 	return result;

@@ -12,6 +12,12 @@
 int spill_device_memory(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *total);
 
 /*
+ * This thread has charged `bytes` for a request that the driver has not served yet, so the driver's
+ * free bytes still have them. Until it says 0, answers do not count them as held by this process.
+ */
+void spill_device_memory_unserved(int device, uint64_t bytes);
+
+/*
  * The last answer, with its age. .total == 0: there is none, the driver did not know, or a thread is
  * writing it.
  */

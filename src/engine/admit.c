@@ -194,7 +194,7 @@ static bool is_reserve_open(struct spill_request *request)
 }
 
 /* May the driver be asked? False if the request would take from a device.reserve that is kept. */
-static bool leaves_reserve(struct spill_request *request)
+static bool finds_reserve_left(struct spill_request *request)
 {
 	struct spill_admission *admission = &request->admission;
 	const struct spill_backend *backend = admission->backend;
@@ -221,6 +221,15 @@ static bool leaves_reserve(struct spill_request *request)
 	return leaves;
 }
 
+/* pre: charged */
+static bool leaves_reserve(struct spill_request *request)
+{
+	spill_device_memory_unserved(request->device, request->admission.charged);
+	bool leaves = finds_reserve_left(request);
+	spill_device_memory_unserved(request->device, 0);
+	return leaves;
+}
+
 /* Counts as a refusal by the driver. True: the driver is to be asked after all. pre: not charged */
 static bool handle_short_reserve(struct spill_request *request)
 {
@@ -239,14 +248,24 @@ static bool handle_driver_full(struct spill_request *request, const char *error)
 	return handle_full(request);
 }
 
+/* pre: charged */
+static enum spill_substitute make_substitute(struct spill_request *request, const char **error)
+{
+	struct spill_admission *admission = &request->admission;
+	if (!admission->kind->substitute)
+		return SPILL_SUBSTITUTE_NONE;
+	spill_device_memory_unserved(request->device, admission->charged);
+	enum spill_substitute substitute = admission->kind->substitute(request, admission->backend, error);
+	spill_device_memory_unserved(request->device, 0);
+	return substitute;
+}
+
 /* Asks the driver, or makes the substitute of its plain call. True: the driver. pre: charged */
 static bool ask_driver(struct spill_request *request)
 {
 	struct spill_admission *admission = &request->admission;
 	const char *error = NULL;
-	enum spill_substitute substitute = SPILL_SUBSTITUTE_NONE;
-	if (admission->kind->substitute)
-		substitute = admission->kind->substitute(request, admission->backend, &error);
+	enum spill_substitute substitute = make_substitute(request, &error);
 	if (substitute == SPILL_SUBSTITUTE_NONE) {
 		if (leaves_reserve(request))
 			return true;

@@ -12,6 +12,7 @@
 #include "account.h"
 #include "contexts.h"
 #include "demote.h"
+#include "device_memory.h"
 #include "gate.h"
 #include "note.h"
 #include "reserve_keeper.h"
@@ -100,6 +101,7 @@ enum spill_substitute spill_admit_substitute(struct spill_request *request, cons
 	const struct spill_admission *admission = &request->admission;
 	const struct spill_backend *backend = wanted->backend;
 	spill_account_device_return(request->device, admission->charged);
+	spill_device_memory_unserved(request->device, 0);
 	struct spill_placement *placement = ops->make(wanted, error);
 	if (placement && hand_out(request, placement, SPILL_REASON_FITS, error)) {
 		spill_demote_foresee(backend, request->device);

@@ -51,6 +51,16 @@ class Demotion(MovableCase):
                 self.good(f"{NEWCOMER} {END}", **{reserve: "8MiB"})
                 self.assertEqual(sum(move["bytes"] for move in self.moves()), 14 * MIB)
 
+    def test_the_log_tells_what_others_hold(self):
+        """Nobody else has memory of this device. What a request is charged with before the driver serves it is not held yet."""
+        words = f"{FULL} alloc:c:10m fill:c take:array:6m:2 take:plain:6m:2 take:created:6m:1"
+        self.good(words, SPILL_DEVICE_RESERVE="8MiB", SPILL_MOVABLE_MIN="8MiB", SPILL_SIM_CONTEXT="0")
+        seen = [(record["kind"], record["reason"], record["seen"]) for record in self.checked_records() if "seen" in record]
+        self.assertLessEqual({("alloc", "fits"), ("move", "oom"), ("move", "reserve")}, {(kind, reason) for kind, reason, _ in seen})
+        for kind, reason, figures in seen:
+            with self.subTest(kind=kind, reason=reason):
+                self.assertEqual(figures["total"] - figures["free"] - figures["ours"], 0, figures)
+
     def test_a_split_leaves_the_reserve(self):
         for reserve in RESERVES:
             with self.subTest(reserve):

@@ -40,6 +40,7 @@ static bool no_prepare, captures, in_capture, settled, not_accepted, falls_short
     allows, placed, repeats, surfaces;
 static bool captures_at_first_chain; /* a stream begins to capture then */
 static uint64_t growth_bytes, limit, held;
+static uint64_t unserved; /* what the thread has charged, and the driver not served */
 
 static char next(const char **list)
 {
@@ -91,6 +92,7 @@ static enum spill_substitute substitute(struct spill_request *request, const str
 	char answer = next(&substitutes);
 	*error = "no room";
 	say("substitute", 0);
+	assert_int_equal(unserved, request->admission.charged);
 	return answer == 'S'   ? SPILL_SUBSTITUTE_SERVED
 	       : answer == 'L' ? SPILL_SUBSTITUTE_LIMIT
 	       : answer == 'F' ? SPILL_SUBSTITUTE_FULL
@@ -241,6 +243,12 @@ int spill_device_memory(const struct spill_backend *vendor, int device, uint64_t
 	return 0;
 }
 
+void spill_device_memory_unserved(int device, uint64_t bytes)
+{
+	assert_int_equal(device, DEVICE);
+	unserved = bytes;
+}
+
 uint64_t spill_account_device_held(int device)
 {
 	return held;
@@ -347,6 +355,7 @@ bool spill_reserve_allows(const struct spill_backend *vendor, int device, const 
                           const char *api, const void *caller)
 {
 	say("allows", taking->bytes);
+	assert_int_equal(unserved, WEIGHT);
 	assert_true(taking->least == spill_min(taking->bytes, (uint64_t)BYTES));
 	return allows;
 }
@@ -381,6 +390,7 @@ enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
 	char outcome = next(&outcomes);
 	assert_int_equal(cancel_state(), PTHREAD_CANCEL_DISABLE);
 	assert_int_equal(place_request->device_room, 33);
+	assert_int_equal(unserved, 0);
 	assert_true(request->admission.full);
 	request->admission.fallback.surfaces = surfaces;
 	say("chain", 0);
@@ -428,6 +438,7 @@ static const char *run(struct spill_request *request, const char *driver)
 		if (request->pass)
 			return what_was_said();
 		say("driver", ++asked);
+		assert_int_equal(unserved, 0);
 		assert_true(*driver);
 		request->result = *driver++ - '0';
 	}

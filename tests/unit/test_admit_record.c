@@ -11,6 +11,7 @@
 #include "admit.h"
 #include "contexts.h"
 #include "demote.h"
+#include "device_memory.h"
 #include "gate.h"
 #include "memory_limit.h"
 #include "note.h"
@@ -144,6 +145,12 @@ void spill_account_device_return(int device, uint64_t bytes)
 {
 	assert_int_equal(device, DEVICE);
 	say("device returned", bytes);
+}
+
+void spill_device_memory_unserved(int device, uint64_t bytes)
+{
+	assert_int_equal(device, DEVICE);
+	say("unserved", bytes);
 }
 
 void spill_account_host_add(uint64_t bytes)
@@ -311,11 +318,11 @@ static const struct {
 	enum spill_substitute answer;
 	const char *calls;
 } substitutes[] = {
-    {NULL, false, SPILL_SUBSTITUTE_SERVED, "device returned:30 make:0 hand out:0 foresee:2"},
-    {NULL, true, SPILL_SUBSTITUTE_NONE, "device returned:30 make:0 hand out:0 device:30"},
-    {"device.limit", false, SPILL_SUBSTITUTE_LIMIT, "device returned:30 make:0"},
-    {"out of memory", false, SPILL_SUBSTITUTE_FULL, "device returned:30 make:0"},
-    {"host.limit", false, SPILL_SUBSTITUTE_NONE, "device returned:30 make:0 device:30"},
+    {NULL, false, SPILL_SUBSTITUTE_SERVED, "device returned:30 unserved:0 make:0 hand out:0 foresee:2"},
+    {NULL, true, SPILL_SUBSTITUTE_NONE, "device returned:30 unserved:0 make:0 hand out:0 device:30"},
+    {"device.limit", false, SPILL_SUBSTITUTE_LIMIT, "device returned:30 unserved:0 make:0"},
+    {"out of memory", false, SPILL_SUBSTITUTE_FULL, "device returned:30 unserved:0 make:0"},
+    {"host.limit", false, SPILL_SUBSTITUTE_NONE, "device returned:30 unserved:0 make:0 device:30"},
 };
 
 TEST(memory_in_another_way)

@@ -51,6 +51,26 @@ TEST(an_answer_is_remembered_with_what_this_process_held)
 	assert_int_equal(driver.asked, 0);
 }
 
+/* The driver's free bytes still have what a request of this thread has only charged. */
+TEST(bytes_that_are_charged_and_not_served_are_not_held)
+{
+	spill_device_memory_reset();
+	spill_account_reset();
+	spill_account_device_add(1, 300);
+	spill_account_device_add(2, 300);
+	driver.result = 0;
+	driver.free = 100;
+	driver.total = 1000;
+	spill_device_memory_unserved(1, 80);
+	assert_int_equal(ask(1), 0);
+	assert_int_equal(ask(2), 0);
+	assert_int_equal(spill_device_seen(1).ours, 220);
+	assert_int_equal(spill_device_seen(2).ours, 300);
+	spill_device_memory_unserved(1, 0);
+	assert_int_equal(ask(1), 0);
+	assert_int_equal(spill_device_seen(1).ours, 300);
+}
+
 TEST(an_answer_tells_its_age)
 {
 	fake_clock_use(7000000);
