@@ -190,7 +190,9 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	record.took_us = record.time_us - request->start_us;
 	memcpy(record.tried, request->admission.tried, sizeof(record.tried));
 	size_t length = line ? spill_record_alloc(&record, line, LINE) : 0;
-	spill_ledger_offer(line, length, is_routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
+	/* If the program is killed, the line that tells what was done to make room explains most. */
+	bool waits = is_routine(allocation) && !record.attempts;
+	spill_ledger_offer(line, length, waits ? SPILL_LOG_SOON : SPILL_LOG_NOW,
 	                   spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC,
 	                   &allocation->held);
 	spill_scratch_give_back(line);

@@ -1,4 +1,5 @@
 """What people are told at once when out of memory surfaces: who holds what, what refused, and what would have helped."""
+import json
 import re
 import signal
 import subprocess
@@ -274,6 +275,14 @@ class Ending(ScriptCase):
         totals = self.reported()["totals"]
         self.assertEqual((totals["allocs"], totals["frees"], totals["ooms"]), (14, 5, 0))
         self.assertEqual(sum(totals["live"].values()), 9 * 2 * MIB)
+
+    def test_killed_behind_a_request_that_made_room(self):
+        """The line that tells what was done for the request is in the log, although the request found room in the end."""
+        done = self.script("retain:0 alloc:a:4m:4 child:kill${IFS}-9${IFS}$PPID", **MOVED)
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        last = [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()][-1]
+        self.assertEqual((last["kind"], last["reason"]), ("alloc", "fits"))
+        self.assertEqual([tried["place"] for tried in last["tried"]], ["device", "trim"])
 
 
 if __name__ == "__main__":

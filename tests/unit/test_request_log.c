@@ -350,11 +350,13 @@ TEST(memory_that_fits)
 	assert_true(alloc.seen.total == 0 && !alloc.would && alloc.tid == 11 && alloc.bytes == ASKED);
 	assert_string_equal(alloc.reason, "fits");
 	assert_string_equal(alloc.rule, "the rule");
+	/* A line that tells what was tried to make room is written at once. */
 	request.admission.attempts = 1;
 	request.admission.tried[0].place = "device";
-	told(SPILL_REASON_OOM);
+	assert_string_equal(told(SPILL_REASON_OOM), BEFORE " alloc now of 100:33 back:0");
 	assert_int_equal(alloc.seen.total, 6);
 	assert_string_equal(alloc.tried[0].place, "device");
+	request.admission.attempts = 0;
 	no_room = true;
 	assert_string_equal(told(SPILL_REASON_FITS), BEFORE " alloc soon of 100:0 back:0");
 }
