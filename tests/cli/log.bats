@@ -1,4 +1,5 @@
 load help.bash
+load logs.bash
 
 @test "a run, line by line" {
 	run "$spill" log "$data/run.jsonl"
@@ -190,7 +191,14 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	ends_with 0
 	has "killed.jsonl:4: the last line is cut"
 	has "alloc #2"
-	has_line "no exit line: the program still runs, or was killed"
+	has_line "no exit line: the program was killed, has crashed, or still runs"
+	killed_here $$ "$(cat /proc/sys/kernel/random/boot_id)" >p.jsonl
+	exec 9>>p.jsonl
+	run "$spill" log p.jsonl
+	has_line "no exit line: the program still runs"
+	run "$spill" log $$
+	has_line "no exit line: the program still runs"
+	exec 9>&-
 }
 
 @test "a run that begins within the line that a killed one left" {
@@ -257,7 +265,7 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	ends_with 0
 	[ "$(grep -E '^==> |no exit line' <<<"$output")" = "==> logs/b-9.jsonl <==
 ==> logs/b-10.jsonl <==
-no exit line: the program still runs, or was killed" ]
+no exit line: the program was killed, has crashed, or still runs" ]
 	"$spill" log --json logs 2>/dev/null | python3 -c 'import json, sys; assert len(json.load(sys.stdin)) == 11'
 	rm logs/b-10.jsonl
 	run "$spill" log logs
@@ -320,7 +328,7 @@ begin_following() {
 	until_true ended $follower
 	run cat out
 	has_not "not a record"
-	has_line "no exit line: the program still runs, or was killed"
+	has_line "no exit line: the program was killed or has crashed"
 }
 
 @test "-f ends when the run has, though the number lives on in another" {
@@ -342,7 +350,7 @@ begin_following() {
 	until_true ended $follower
 	run cat out
 	has "p.jsonl:2: the last line is cut"
-	has_line "no exit line: the program still runs, or was killed"
+	has_line "no exit line: the program was killed or has crashed"
 }
 
 @test "-f of what ran on another machine, or before this one was started, ends at its end" {
@@ -411,9 +419,9 @@ of-a
 ==> logs/b.jsonl <==
 of-b
 ==> logs/a.jsonl <==
-no exit line: the program still runs, or was killed
+no exit line: the program was killed or has crashed
 ==> logs/b.jsonl <==
-no exit line: the program still runs, or was killed" ]
+no exit line: the program was killed or has crashed" ]
 }
 
 @test "-f ends on Ctrl-C as a log that was read ends" {

@@ -39,3 +39,11 @@ sums_of() {
 			$at $at $((live << 20)) $((peak << 20)) $((live << 20)) $((peak << 20)) $((live << 20)) $((peak << 20))
 	done
 }
+
+# The log of a killed program, as if the process with that number of this machine had written it: `killed_here PID BOOT`.
+killed_here() {
+	sed "1s/\"pid\":[0-9]*/\"pid\":$1/; 1s/\"boot\":\"[^\"]*\"/\"boot\":\"$2\"/; 1s/\"host\":\"[^\"]*\"/\"host\":\"$(uname -n)\"/" "$BATS_TEST_DIRNAME/data/killed.jsonl"
+}
+
+# The number of a process that has ended.
+ended_pid() { (exec sh -c 'echo $$'); }

@@ -103,7 +103,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	[ "$(line jax 'out of memory')" = "none" ]
 	told_alike 'out of memory' .story.refusals
 	# The one that was final, as on the page, and none of those that were asked again.
-	[ "$("$spill" report --summary torch.jsonl oom.jsonl | awk '/jsonl$/ { print $(NF - 1) } /^  sum / { print $NF }' | xargs)" = "0 1 1" ]
+	[ "$("$spill" report --summary torch.jsonl oom.jsonl | awk '/jsonl$/ { print $(NF - 3) } /^  sum / { print $NF }' | xargs)" = "0 1 1" ]
 	run screen oom
 	[[ ${lines[2]} == "  out of memory  "* ]]
 	[[ ${lines[3]} == "  refused by     host.limit "* ]]
@@ -113,7 +113,8 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 @test "how it ended: by itself after so long; a killed run by the last thing that its log has" {
 	logs
 	[ "$(line torch ended)" = "by itself after 3.9 s (the log does not know the exit code)" ]
-	[ "$(line killed ended)" = "no exit line: the program was killed, has crashed, or still runs; the figures cover its lines; the last one, at 3.268268 s, is a move of 32.00 MiB back to the card" ]
+	# What else is known depends on the machine: it may have the name of the one that wrote the log.
+	[[ $(line killed ended) == "no exit line: the program was killed"*"; the figures cover its lines; the last one, at 3.268268 s, is a move of 32.00 MiB back to the card" ]]
 	told_alike ended .end
 }
 

@@ -1,4 +1,5 @@
 load help.bash
+load logs.bash
 
 oracle() { python3 "$BATS_TEST_DIRNAME/report_oracle.py" "$@"; }
 json() { "$spill" report --json "$@"; }
@@ -279,6 +280,69 @@ with_function() {
 	has_not "equals the program's own count"
 }
 
+@test "a program that still runs, and one that is gone" {
+	boot=$(cat /proc/sys/kernel/random/boot_id)
+	killed_here $$ "$boot" >runs.jsonl
+	begin="  ended          no exit line: the program" end="; the figures cover its lines; the last one, at 12.345678 s"
+	exec 9>>runs.jsonl # as libspill has it open
+	run "$spill" report runs.jsonl
+	has "$begin still runs$end"
+	[ "$(json runs.jsonl | jq -r '.runs[0] | .ending')" = runs ]
+	# What follows in its file is of a later process.
+	{ cat runs.jsonl; echo; cat "$data/moves.jsonl"; } >both.jsonl
+	cp both.jsonl runs.jsonl
+	[ "$(json runs.jsonl | jq -r '.runs[0] | .ending')" = "not known" ]
+	exec 9>&-
+	# It is there, but does not have the log open any more, as after exec.
+	killed_here $$ "$boot" >runs.jsonl
+	run "$spill" report runs.jsonl
+	has "$begin was killed, has crashed, or still runs$end"
+	killed_here "$(ended_pid)" "$boot" >gone.jsonl
+	run "$spill" report gone.jsonl
+	has "$begin was killed or has crashed$end"
+	[ "$(json gone.jsonl | jq -r '.runs[0] | .ending')" = killed ]
+	# Its number in a container may be nobody's here. Whoever holds the lock runs.
+	run flock gone.jsonl "$spill" report gone.jsonl
+	has "$begin was killed, has crashed, or still runs$end"
+	killed_here $$ 0123 >earlier.jsonl # before this machine was started again
+	[ "$(json earlier.jsonl | jq -r '.runs[0] | .ending')" = killed ]
+	[ "$(json "$data/killed.jsonl" | jq -r '.runs[0] | .ending')" = "not known" ] # on another machine
+	[ "$(json "$data/run.jsonl" | jq -r '.runs[0] | .ending')" = exit ]
+}
+
+@test "a folder tells how each program ended, and which one it was" {
+	mkdir runs
+	killed_here "$(ended_pid)" "$(cat /proc/sys/kernel/random/boot_id)" >runs/a.jsonl
+	cp "$data/killed.jsonl" runs/b.jsonl
+	cp "$data/run.jsonl" runs/c.jsonl
+	run "$spill" report --summary runs
+	sed -nE 's/^  -     (.{9}) .*  (llama-server) +/\1 \2 /p' <<<"$output" | tr -s ' ' >rows
+	[ "$(cat rows)" = "killed llama-server $(uname -n) runs/a.jsonl
+not known llama-server node7 runs/b.jsonl
+exit llama-server node7 runs/c.jsonl" ]
+	has "     oom  program           host          log"
+}
+
+@test "compressed logs in a folder are named" {
+	mkdir runs
+	cp "$data/moves.jsonl" runs/a.jsonl
+	run "$spill" report --summary runs
+	has_not compressed
+	gzip -c runs/a.jsonl >runs/a.jsonl.1.gz
+	run "$spill" report --summary runs
+	ends_with 0
+	has_line 'spill report: runs: 1 compressed log was not read, such as a.jsonl.1.gz: decompress it, or use `zcat FILE | spill report /dev/stdin`'
+	for suffix in xz zst bz2 lz4; do cp runs/a.jsonl.1.gz "runs/b.jsonl.$suffix"; done
+	touch runs/c.gz runs/.gz runs/d.jsonl.tar.gz
+	run "$spill" log runs
+	has_line 'spill log: runs: 5 compressed logs were not read, such as a.jsonl.1.gz: decompress it, or use `zcat FILE | spill log /dev/stdin`'
+	rm runs/a.jsonl
+	run "$spill" report runs
+	ends_with 1
+	has "no *.jsonl in it"
+	has "5 compressed logs were not read"
+}
+
 @test "the figures of generated runs of several threads, added up by another program" {
 	for seed in 1 2 3 4; do
 		oracle make "$seed" 2500 >made.jsonl
@@ -454,8 +518,8 @@ example="$BATS_TEST_DIRNAME/data/first-2026-11-21.jsonl"
 
 @test "of several runs: what spilled and what was moved, of each and of all" {
 	run "$spill" report "$data/run.jsonl" "$data/moves.jsonl"
-	has_line "  -     exit               2             1    2.04 GiB           -           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl"
-	has "  -     exit               1             0    2.00 GiB      0.50 s    2.00 GiB    7.04 GiB "
+	has_line "  -     exit                 2             1    2.04 GiB           -           -    6.00 GiB    2.04 GiB           -       1  llama-server      node7         $data/run.jsonl"
+	has "  -     exit                 1             0    2.00 GiB      0.50 s    2.00 GiB    7.04 GiB "
 	[[ ${lines[4]} == "  sum  "*" 3             1    4.04 GiB      0.50 s    2.00 GiB  "* ]]
 	[ "$(json "$data/run.jsonl" "$data/moves.jsonl" | jq -c '.sum | [.promotions, .promoted_bytes]')" = "[1,2147483648]" ]
 }

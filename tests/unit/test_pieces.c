@@ -94,6 +94,30 @@ TEST(names_of_logs)
 	cli_pieces_free(&pieces);
 }
 
+TEST(compressed_logs_are_counted_and_not_found)
+{
+	static const char *const compressed[] = {"b.jsonl.gz", "a.jsonl-20261121.zst", "a.jsonl.1.xz",
+	                                         "c.jsonl.bz2", "c.jsonl.lz4"};
+	struct cli_pieces pieces;
+
+	put("d.gz", NULL, 0);
+	put(".gz", NULL, 0);
+	put(".jsonl.gz", NULL, 0);
+	put("d.jsonl.tar.gz", NULL, 0);
+	pieces = cli_pieces_find(folder);
+	assert_int_equal(pieces.compressed, 0);
+	assert_null(pieces.one_of_them);
+	cli_pieces_free(&pieces);
+	for (size_t i = 0; i < sizeof(compressed) / sizeof(compressed[0]); i++)
+		put(compressed[i], NULL, 0);
+	put("e.jsonl", NULL, 0);
+	pieces = cli_pieces_find(folder);
+	assert_int_equal(pieces.compressed, 5);
+	assert_string_equal(pieces.one_of_them, "a.jsonl-20261121.zst");
+	cli_pieces_free(&pieces);
+	are_found((const char *const[]){"e.jsonl", NULL});
+}
+
 /* Numbers in names are numbers. When these began does not matter. */
 TEST(logs_of_several_names)
 {

@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process_status.h"
 
@@ -47,4 +49,17 @@ TEST(the_own_namespace_comes_last)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(cli_status_own_pid(cases[i].status, 5), cases[i].pid);
+}
+
+TEST(a_process_has_ended_once_it_is_a_zombie)
+{
+	int pid = fork();
+
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_true(cli_process_has_ended(pid));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(cli_process_has_ended(pid));
+	assert_false(cli_process_has_ended(getpid()));
 }

@@ -110,8 +110,7 @@ function runsOf(shown, pick) {
 			total("moved to host", (run) => run.totals.demoted_bytes),
 			{head: "allocations", value: (run) => run.totals.allocs, show: count, number: true},
 			{head: "host", value: (run) => run.host},
-				{head: "ended", value: (run) => run.exited ? run.how : "none",
-				look: (value) => value === "none" || value === "abort" || value === "assert" ? "bad" : ""},
+			{head: "ended", value: (run) => run.ending, look: (value, run) => endsBadly(run) ? "bad" : ""},
 			{head: "log", value: (run) => lineOf(run), look: () => "long"}],
 	});
 }

@@ -102,7 +102,7 @@ function ranksOf(pick) {
 
 /* Those that a reader of many runs wants to see first. */
 function verdictOfAll(pick) {
-	const bad = runs.filter((run) => surfacedOf(run) || !run.exited || run.differences.length).slice(0, 8);
+	const bad = runs.filter((run) => surfacedOf(run) || endsBadly(run) || run.differences.length).slice(0, 8);
 	const surfaced = runs.reduce((sum, run) => sum + surfacedOf(run), 0);
 	const worst = runs.reduce((most, run) => run.story.peak_bytes > most.story.peak_bytes ? run : most);
 	const held = runs.reduce((sum, run) => sum + run.story.moves_us, 0) / 1e6;

@@ -11,7 +11,6 @@
 #include "log_reader.h"
 #include "cli.h"
 #include "process_status.h"
-#include "small_file.h"
 
 #define LOOK_MS 100
 
@@ -45,19 +44,6 @@ static void catch_signal(int number)
 	sigaction(number, &action, NULL);
 }
 
-/* True also for a zombie: proc(5), field 3 of stat. */
-static bool has_ended(int pid)
-{
-	char path[64], text[512];
-	const char *state;
-
-	if (kill(pid, 0) && errno == ESRCH)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	state = spill_small_file_read(path, text, sizeof(text)) ? cli_stat_field(text, 3) : NULL;
-	return state && (*state == 'Z' || *state == 'X');
-}
-
 /*
  * True if no line will come any more. After an exit line the pid may be another process, or the
  * same one after exec. A process on another machine has only its exit line.
@@ -70,7 +56,7 @@ static bool is_over(const struct log_output *output, const struct log_reading *r
 		return false;
 	if (!output->pid && reading->where != LOG_HERE)
 		return reading->ended || reading->where == LOG_OTHER_BOOT;
-	return has_ended(pid) || (reading->ended && !cli_log_is_open_in(pid, reading->lines.fd));
+	return cli_process_has_ended(pid) || (reading->ended && !cli_log_is_open_in(pid, reading->lines.fd));
 }
 
 static void read_new_lines(struct log_output *output, struct followed *log)
@@ -81,6 +67,7 @@ static void read_new_lines(struct log_output *output, struct followed *log)
 	log_read(output, &log->reading);
 	/* Check first, then read, so that lines written before the end are not lost. */
 	over = is_over(output, &log->reading);
+	log->reading.gone |= over;
 	replaced = cli_lines_is_replaced(lines);
 	log_read(output, &log->reading);
 	if (over || replaced) {
@@ -113,6 +100,8 @@ static void follow_folder(struct following *following, const char *path, bool fi
 {
 	struct cli_pieces pieces = cli_pieces_find(path);
 
+	if (first)
+		cli_pieces_complain("log", path, &pieces);
 	for (size_t i = 0; i < pieces.count; i++) {
 		size_t length = strlen(pieces.paths[i]);
 

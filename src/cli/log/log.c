@@ -24,6 +24,7 @@ static void print_heading(struct log_output *output, const struct log_reading *r
 static void note_start(struct log_reading *reading, const struct spill_record_start *start)
 {
 	reading->pid = start->pid;
+	reading->gone = cli_writer_is_gone(start, reading->lines.path);
 	reading->where = !cli_is_this_machine(start) ? LOG_OTHER_HOST
 	                 : cli_is_this_boot(start)   ? LOG_HERE
 	                                             : LOG_OTHER_BOOT;
@@ -104,6 +105,11 @@ void log_read(struct log_output *output, struct log_reading *reading)
 	}
 }
 
+static enum cli_life life_of(const struct log_output *output, const struct log_reading *reading)
+{
+	return cli_life_of(reading->lines.path, output->pid ? output->pid : reading->pid, reading->gone);
+}
+
 void log_end(struct log_output *output, struct log_reading *reading)
 {
 	if (reading->lines.error) {
@@ -119,7 +125,7 @@ void log_end(struct log_output *output, struct log_reading *reading)
 		if (reading->later)
 			printf("%lu records of a later version of spill are not shown\n", reading->later);
 		else if (!reading->ended)
-			puts("no exit line: the program still runs, or was killed");
+			printf("no exit line: %s\n", cli_life_words(life_of(output, reading)));
 	}
 	cli_run_files_free(&reading->files);
 	cli_lines_close(&reading->lines);
@@ -140,6 +146,7 @@ static void print_folder(struct log_output *output, const char *path)
 	const char *problem = cli_pieces_problem(&pieces);
 
 	output->many = pieces.count > 1;
+	cli_pieces_complain("log", path, &pieces);
 	if (problem) {
 		cli_complain("log", path, problem);
 		output->status = CLI_FINDINGS;

@@ -16,6 +16,7 @@
 
 #include "files.h"
 #include "filter.h"
+#include "life.h"
 #include "lines.h"
 
 struct log_reading {
@@ -25,6 +26,7 @@ struct log_reading {
 	bool ended;                   /* the last record is an exit line */
 	/* From the last start line: */
 	int pid;         /* 0: none yet */
+	bool gone;       /* its process had ended before its lines were read */
 	bool follow_off; /* movable.follow is off */
 	enum { LOG_HERE, LOG_OTHER_HOST, LOG_OTHER_BOOT } where;
 };

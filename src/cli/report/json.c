@@ -404,6 +404,7 @@ static void put_identity(struct spill_json *json, const struct cli_summary *summ
 	spill_json_seconds(cli_json_key(json, "ended"), summary->ended_us);
 	cli_report_end(&text, summary);
 	cli_json_text(json, "end", buffer);
+	cli_json_text(json, "ending", cli_report_ending(summary));
 }
 
 static void put_doubts(struct spill_json *json, const struct cli_summary *summary)

@@ -15,11 +15,6 @@ const char *cli_text_of(const struct cli_name *name)
 	return name ? name->text : "?";
 }
 
-const char *cli_report_how(const struct cli_summary *summary)
-{
-	return summary->exited ? cli_text_of(summary->how) : "none";
-}
-
 /* True if the run needs attention: out of memory, different sums, or missing lines. */
 static bool has_findings(const struct cli_summary *summary)
 {
@@ -109,6 +104,8 @@ static int report_on(char **paths, uint64_t margin, const struct form *form)
 		char found[PATH_MAX];
 		int pid;
 		const char *path = cli_find_log("report", *paths, &pid, found);
+
+		report.summaries.pid = pid;
 		any |= path != NULL;
 		report.unread |= !path || !cli_trace_read(&trace, path);
 	} while (*paths && *++paths);

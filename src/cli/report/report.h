@@ -61,6 +61,9 @@ void cli_report_refusals(struct spill_text *text, const struct cli_summary *summ
 /* "by itself after 3.9 s (…)". Without an exit line: the last line of the log. */
 void cli_report_end(struct spill_text *text, const struct cli_summary *summary);
 
+/* The same in a word: that of the exit line, "runs", "killed" or "not known". */
+const char *cli_report_ending(const struct cli_summary *summary);
+
 /* The log's path; with the line of the start line if runs are before it. */
 void cli_report_log(const struct cli_summary *summary);
 
@@ -104,9 +107,6 @@ struct cli_fit_row {
 	bool reserved; /* memory lacked although there is a surplus: device.reserve was short */
 };
 struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin);
-
-/* The exit line's word. "none": the program was killed, crashed, or still runs. */
-const char *cli_report_how(const struct cli_summary *summary);
 
 /* "?" for NULL */
 const char *cli_text_of(const struct cli_name *name);

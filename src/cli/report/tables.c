@@ -195,7 +195,7 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 		snprintf(held_up, sizeof(held_up), "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
 		         hundredths % 100);
 	}
-	cli_printf("  %-5s %-7s %12" PRIu64 "%14" PRIu64 "%12s%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank,
+	cli_printf("  %-5s %-9s %12" PRIu64 "%14" PRIu64 "%12s%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank,
 	           ended, totals->allocs, totals->spills, cli_size_or_dash(away->peak).text, held_up,
 	           cli_size_or_dash(totals->demoted).text, cli_size_or_dash(totals->peak.device).text,
 	           cli_size_or_dash(totals->peak.host).text, cli_size_or_dash(totals->peak.managed).text,
@@ -217,15 +217,16 @@ void cli_report_runs(const struct cli_report *report)
 		cli_printf("%zu runs%s; their sum as if all had their peaks at once\n", summaries->count,
 		           hosts);
 	cli_report_ranks(report);
-	cli_printf("  %-6s%-8s%12s%14s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
-	           "placed there", "spilled", "held up", "moved", "peak device", "peak host", "managed",
-	           "oom");
+	cli_printf("  %-6s%-10s%12s%14s%12s%12s%12s%12s%12s%12s%8s  %-16s  %-12s  %s\n", "rank", "ended",
+	           "allocations", "placed there", "spilled", "held up", "moved", "peak device", "peak host",
+	           "managed", "oom", "program", "host", "log");
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 
-		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals, &run->story.away,
+		put_run(run->rank ? run->rank : "-", cli_report_ending(run), &run->totals, &run->story.away,
 		        run->ooms.count);
 		final += run->ooms.count;
+		cli_printf("%-16s  %-12s  ", run->program, run->host);
 		cli_report_log(run);
 		putchar('\n');
 	}

@@ -65,6 +65,14 @@ static const char *end_of(const struct cli_name *how)
 	return "by itself";
 }
 
+const char *cli_report_ending(const struct cli_summary *summary)
+{
+	static const char *const words[] = {
+	    [CLI_LIFE_UNKNOWN] = "not known", [CLI_LIFE_RUNS] = "runs", [CLI_LIFE_KILLED] = "killed"};
+
+	return summary->exited ? cli_text_of(summary->how) : words[summary->life];
+}
+
 void cli_report_end(struct spill_text *text, const struct cli_summary *summary)
 {
 	if (summary->exited) {
@@ -73,10 +81,8 @@ void cli_report_end(struct spill_text *text, const struct cli_summary *summary)
 		spill_text_add(text, " (the log does not know the exit code)");
 		return;
 	}
-	spill_text_format(text,
-	                  "no exit line: the program was killed, has crashed, or still runs; the figures "
-	                  "cover its lines; the last one, at %s s",
-	                  cli_seconds(summary->ended_us).text);
+	spill_text_format(text, "no exit line: %s; the figures cover its lines; the last one, at %s s",
+	                  cli_life_words(summary->life), cli_seconds(summary->ended_us).text);
 	add_last_event(text, summary);
 	if (summary->end.cut)
 		spill_text_add(text, "; a cut line follows");

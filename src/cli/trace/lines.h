@@ -58,7 +58,9 @@ void cli_lines_close(struct cli_lines *lines);
 struct cli_pieces {
 	char **paths;
 	size_t count;
-	int error; /* errno if the folder cannot be read; 0 */
+	int error;         /* errno if the folder cannot be read; 0 */
+	size_t compressed; /* logs that are compressed, which nobody reads */
+	char *one_of_them; /* its name; NULL */
 };
 
 /*
@@ -70,6 +72,9 @@ struct cli_pieces cli_pieces_find(const char *folder);
 
 /* NULL, or the reason why there is none. */
 const char *cli_pieces_problem(const struct cli_pieces *pieces);
+
+/* Reports on stderr that compressed logs are left out, if there are any. */
+void cli_pieces_complain(const char *command, const char *folder, const struct cli_pieces *pieces);
 
 void cli_pieces_free(struct cli_pieces *pieces);
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include "lines.h"
 #include "cli.h"
+#include "put.h"
 
 struct piece {
 	char *path, *stem; /* stem: the path before .jsonl */
@@ -31,9 +33,28 @@ static size_t stem_of(const char *name)
 	return *rest ? 0 : (size_t)(end - name);
 }
 
+/* A log that logrotate or somebody else has compressed: x.jsonl.gz, x.jsonl.2.zst. */
+static bool is_compressed(const char *name)
+{
+	static const char *const suffixes[] = {".gz", ".xz", ".zst", ".bz2", ".lz4"};
+	char plain[NAME_MAX + 1];
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t suffix = strlen(suffixes[i]);
+
+		if (length <= suffix || length > NAME_MAX || strcmp(name + length - suffix, suffixes[i]))
+			continue;
+		memcpy(plain, name, length - suffix);
+		plain[length - suffix] = '\0';
+		return stem_of(plain) > 0;
+	}
+	return false;
+}
+
 static int is_log(const struct dirent *entry)
 {
-	return stem_of(entry->d_name) > 0;
+	return stem_of(entry->d_name) > 0 || is_compressed(entry->d_name);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -117,30 +138,47 @@ static void sort_pieces(struct piece *all, size_t count)
 	}
 }
 
+/* Takes compressed logs out of the list. Returns the number of the others. */
+static size_t leave_out_compressed(struct cli_pieces *pieces, struct dirent **entries, int count)
+{
+	size_t kept = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (!is_compressed(entries[i]->d_name)) {
+			entries[kept++] = entries[i];
+			continue;
+		}
+		if (!pieces->compressed++)
+			pieces->one_of_them = cli_strdup(entries[i]->d_name);
+		free(entries[i]);
+	}
+	return kept;
+}
+
+static struct piece piece_of(const char *folder, const char *name)
+{
+	size_t length = strlen(folder) + 1;
+	struct piece piece = {.path = cli_realloc(NULL, length + strlen(name) + 1, 1)};
+
+	sprintf(piece.path, "%s/%s", folder, name);
+	piece.stem = cli_strdup(piece.path);
+	piece.stem[length + stem_of(name)] = '\0';
+	return piece;
+}
+
 struct cli_pieces cli_pieces_find(const char *folder)
 {
 	struct cli_pieces pieces = {0};
-	struct dirent **entries;
+	struct dirent **entries = NULL;
 	struct piece *all;
-	int count = scandir(folder, &entries, is_log, NULL);
+	int count = scandir(folder, &entries, is_log, versionsort);
 
-	if (count <= 0) {
-		pieces.error = count < 0 ? errno : 0;
-		if (count == 0)
-			free(entries);
-		return pieces;
-	}
-	pieces.count = (size_t)count;
-	pieces.paths = cli_realloc(NULL, pieces.count, sizeof(pieces.paths[0]));
-	all = cli_realloc(NULL, pieces.count, sizeof(all[0]));
+	pieces.error = count < 0 ? errno : 0;
+	pieces.count = leave_out_compressed(&pieces, entries, count);
+	pieces.paths = cli_realloc(NULL, pieces.count + 1, sizeof(pieces.paths[0]));
+	all = cli_realloc(NULL, pieces.count + 1, sizeof(all[0]));
 	for (size_t i = 0; i < pieces.count; i++) {
-		size_t length = strlen(folder) + 1;
-
-		all[i] =
-		    (struct piece){.path = cli_realloc(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
-		sprintf(all[i].path, "%s/%s", folder, entries[i]->d_name);
-		all[i].stem = cli_strdup(all[i].path);
-		all[i].stem[length + stem_of(entries[i]->d_name)] = '\0';
+		all[i] = piece_of(folder, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
@@ -160,10 +198,22 @@ const char *cli_pieces_problem(const struct cli_pieces *pieces)
 	return pieces->error ? strerror(pieces->error) : "no *.jsonl in it";
 }
 
+void cli_pieces_complain(const char *command, const char *folder, const struct cli_pieces *pieces)
+{
+	if (!pieces->compressed)
+		return;
+	cli_fprintf(stderr,
+	            "spill %s: %s: %zu compressed log%s not read, such as %s: decompress it, or use "
+	            "`zcat FILE | spill %s /dev/stdin`\n",
+	            command, folder, pieces->compressed, pieces->compressed == 1 ? " was" : "s were",
+	            pieces->one_of_them, command);
+}
+
 void cli_pieces_free(struct cli_pieces *pieces)
 {
 	for (size_t i = 0; i < pieces->count; i++)
 		free(pieces->paths[i]);
 	free(pieces->paths);
+	free(pieces->one_of_them);
 	*pieces = (struct cli_pieces){0};
 }

@@ -9,6 +9,7 @@
 #include "oom_report.h"
 #include "amount.h"
 #include "cli.h"
+#include "life.h"
 #include "policy.h"
 
 /* An option of the start line's policy, or NULL. */
@@ -147,6 +148,7 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	summary->wall_us = wall_of(start->time);
 	summary->mode = cli_strdup(option_value(start, "spill.mode"));
 	summary->pid = start->pid;
+	summary->gone = cli_writer_is_gone(start, path);
 	summary->driver = start->driver;
 	summary->all_told = !level || strcmp(level, "spills");
 	summary->capped = has_cap(start);
@@ -353,11 +355,21 @@ static struct spill_story story_of(const struct cli_summary *summary)
 	return story;
 }
 
+/* The process writes to the last run of a file only. */
+static enum cli_life life_of(const struct cli_summary *summary, int pid)
+{
+	return cli_life_of(summary->end.path, summary->end.last ? pid : 0, summary->gone);
+}
+
 static void finish_summary(void *data, const struct cli_trace_end *end)
 {
+	const struct cli_summaries *summaries = data;
 	struct cli_summary *summary = current_summary(data);
 
 	summary->end = *end;
+	if (!summary->exited)
+		summary->life = life_of(summary, summaries->pid ? summaries->pid : summary->pid);
+	summary->end.path = NULL;
 	if (!summary->exited)
 		summary->run_us = summary->ended_us;
 	summary->story = story_of(summary);

@@ -9,6 +9,7 @@
 #include "oom_report.h"
 #include "run_story.h"
 #include "files.h"
+#include "life.h"
 #include "live.h"
 #include "trace.h"
 
@@ -141,6 +142,8 @@ struct cli_summary {
 	uint64_t run_us;            /* time of the exit line, or of the last line */
 	const struct cli_name *how; /* from the exit line; NULL without one */
 	bool exited;
+	bool gone;                               /* its process had ended before the lines were read */
+	enum cli_life life;                      /* of a run that has no exit line */
 	struct spill_totals totals, exit_totals; /* exit_totals: from the exit line */
 	struct spill_story story;                /* of the whole run, in all reports */
 	uint64_t ahead;                          /* as in a device, of totals.live.device */
@@ -179,6 +182,7 @@ struct cli_summaries {
 	struct cli_summary *runs;
 	size_t count, size;
 	struct cli_names *names; /* of the trace */
+	int pid; /* of the process whose log is read, as the user named it; 0: by its start line */
 };
 
 /* movable.follow of the run is off. */

@@ -20,10 +20,12 @@ static void deliver_event(void *data, const struct cli_event *event)
 	trace->visitor->event(trace->data, event);
 }
 
-static void end_run(struct cli_trace *trace)
+/* `last`: no other run follows in its file. */
+static void end_run(struct cli_trace *trace, bool last)
 {
 	if (!trace->running)
 		return;
+	trace->end.last = last;
 	cli_sorter_flush(&trace->sorter);
 	trace->end.late = trace->sorter.late;
 	trace->visitor->end(trace->data, &trace->end);
@@ -56,8 +58,8 @@ static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
 		trace->lines = before;
 		return;
 	}
-	end_run(trace);
-	trace->end = (struct cli_trace_end){.missing = before};
+	end_run(trace, trace->end.path != lines->path);
+	trace->end = (struct cli_trace_end){.path = lines->path, .missing = before};
 	trace->lines = before;
 	trace->pid = start ? start->pid : -1;
 	trace->running = true;
@@ -234,6 +236,7 @@ static bool read_lines(struct cli_trace *trace, struct cli_lines *lines)
 			begin_run(trace, lines, NULL);
 		trace->fresh = trace->fresh && line != CLI_LINE_RECORD;
 		trace->lines += line == CLI_LINE_RECORD;
+		trace->end.path = lines->path;
 		trace->end.line = lines->number;
 		if (line == CLI_LINE_RECORD)
 			add_record(trace, &record);
@@ -270,8 +273,11 @@ static bool read_folder(struct cli_trace *trace, const char *path)
 	const char *problem = cli_pieces_problem(&pieces);
 	bool good = !problem || cli_complain(trace->command, path, problem);
 
+	cli_pieces_complain(trace->command, path, &pieces);
+
 	for (size_t i = 0; i < pieces.count; i++)
 		good = read_file(trace, pieces.paths[i], CLI_REGULAR) && good;
+	end_run(trace, true); /* it has a path of the pieces */
 	cli_pieces_free(&pieces);
 	return good;
 }
@@ -282,7 +288,7 @@ bool cli_trace_read(struct cli_trace *trace, const char *path)
 	bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 	bool good = folder ? read_folder(trace, path) : read_file(trace, path, CLI_REGULAR_OR_PIPE);
 
-	end_run(trace);
+	end_run(trace, true);
 	return good;
 }
 

@@ -20,12 +20,14 @@
 
 /* A run's lines. Late events make peaks wrong; missing lines are in other files. */
 struct cli_trace_end {
+	const char *path;    /* the file with its last line; valid during the call */
 	unsigned long line;  /* its last line */
 	unsigned long bad;   /* not records */
 	unsigned long later; /* records of a later version */
 	unsigned long late;
 	uint64_t missing;
 	bool cut;
+	bool last; /* no other run follows in that file */
 };
 
 /* Names in events are valid as long as the trace, all else during the call. */
