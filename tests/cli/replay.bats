@@ -4,6 +4,27 @@ load logs.bash
 policy() { printf '%b' "$1" >p.conf; }
 json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 
+@test "who asked has the name that spill report has for it: the requester, the function, or not known" {
+	run_of alloc:1:2048 alloc:2:1024 alloc:3:512 oom:8192 >named.jsonl
+	sed -i '/"seq":1,/s/"bytes"/"requester":"model.py:9 Cache.grow","bytes"/; /"seq":2,/s/"caller":"[^"]*",//; /"kind":"oom"/s/"bytes"/"requester":"model.py:7 forward","bytes"/' named.jsonl
+	by_caller() { sed -nE "/$1  by caller/,/^\$/s/^ +[0-9]+ .*(B|-)  (.*)\$/\2/p"; }
+	run "$spill" replay --profile none --vram 4GiB --other 0 --list named.jsonl
+	[ "$("$spill" report named.jsonl | by_caller spilled)" = "model.py:9 Cache.grow
+not known
+libggml-cuda.so+0x1" ]
+	[ "$(by_caller spilled <<<"$output")" = "model.py:7 forward
+model.py:9 Cache.grow
+not known
+libggml-cuda.so+0x1" ]
+	[ "$(by_caller 'off device' <<<"$output")" = "model.py:7 forward" ]
+	has "out of memory -> split, default, model.py:7 forward"
+	run "$spill" replay --profile none --vram 2500MiB --other 0 --without vmm,managed,host named.jsonl
+	has "1.00 GiB asked by not known with cudaMalloc"
+	[ "$("$spill" replay --profile none --vram 1GiB --other 0 --without vmm,managed,host --list --json named.jsonl | jq -r '.runs[0] | .first.caller, .elsewhere.list[0].caller, .elsewhere.by_caller[0].name')" = "model.py:9 Cache.grow
+model.py:9 Cache.grow
+model.py:9 Cache.grow" ]
+}
+
 @test "what fits is said first, and that nothing would be elsewhere" {
 	policy '[device]\nreserve = 0\n'
 	run_of alloc:1:1024 alloc:2:2048 free:1 free:2 >a.jsonl
@@ -130,12 +151,12 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run_of alloc:1:12288 alloc:2:8192:libx.so+0x1:cuArrayCreate_v2 >array.jsonl
 	run "$spill" replay array.jsonl -p p.conf
 	ends_with 1
-	has "  the first      at 2.000000 s: 8.00 GiB asked by libx.so+0x1 of cuArrayCreate_v2, device 0; refused by driver, rule default; held then: 12.00 GiB device"
+	has "  the first      at 2.000000 s: 8.00 GiB asked by libx.so+0x1 with cuArrayCreate_v2, device 0; refused by driver, rule default; held then: 12.00 GiB device"
 	has_line "  device 0: nothing is elsewhere for lack of room from device.limit = 21474836480 (20.00 GiB) on, a card of 20.00 GiB; it runs from 21474836480 (20.00 GiB) on"
 	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[oom]\nchain = managed\n'
 	run "$spill" replay handle.jsonl -p p.conf
 	ends_with 1
-	has "asked by libx.so+0x1 of cuMemCreate, device 0; refused by not for physical memory, rule default"
+	has "asked by libx.so+0x1 with cuMemCreate, device 0; refused by not for physical memory, rule default"
 }
 
 @test "older memory makes way where it can" {
@@ -160,7 +181,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	ends_with 1
 	[ "${lines[0]}" = "does not fit: 2 of 4 requests would be out of memory (0 were in the recording, too); 2 would be elsewhere than they were" ]
-	has_line "  the first      at 3.000000 s: 2.00 GiB asked by libkv.so+0x7 of cuMemAlloc_v2, device 0; refused by driver, rule default; held then: 3.50 GiB device"
+	has_line "  the first      at 3.000000 s: 2.00 GiB asked by libkv.so+0x7 with cuMemAlloc_v2, device 0; refused by driver, rule default; held then: 3.50 GiB device"
 	has "the program's reaction is not known"
 	has_line "             2    4.00 GiB  device -> out of memory"
 	has "device.limit = 8053063680 (7.50 GiB) on, a card of 7.50 GiB; it runs from 8053063680 (7.50 GiB) on"
@@ -269,7 +290,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay both/b.jsonl --vram 16GiB
 	ends_with 1
 	has_line "  on             device 0 of 16.00 GiB (--vram), of which 0 B is not this program's (not in the log: counted as 0; --other SIZE); device.limit 6.00 GiB"
-	has "4.00 GiB asked by libkv.so+0x7 of cudaMalloc, device 0; refused by rule.over, rule kv"
+	has "4.00 GiB asked by libkv.so+0x7 with cudaMalloc, device 0; refused by rule.over, rule kv"
 	run "$spill" replay both --vram 4GiB
 	[ "${lines[0]}" = "1 of 3 runs fit" ]
 	[ "$("$spill" replay --json both --vram 4GiB | jq -c '[.policy, .profile, .as_recorded, [.runs[] | .first.rule, .spilled.host_bytes, .refused]]')" \

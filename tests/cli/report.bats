@@ -24,7 +24,7 @@ with_function() {
 	[ "${lines[0]}" = "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13.0" ]
 	[ "${lines[1]}" = "  ended          by itself after 15.0 s (the log does not know the exit code)" ]
 	[ "${lines[2]}" = "  out of memory  1" ]
-	[ "${lines[3]}" = "  refused by     host.limit (rule default); 512 B asked by prog+0x1 of cudaMalloc" ]
+	[ "${lines[3]}" = "  refused by     host.limit (rule default); 512 B asked by prog+0x1 with cudaMalloc" ]
 	[[ ${lines[4]} == "  would help     a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"* ]]
 	[ "${lines[5]}" = "  spilled        yes: up to 2.04 GiB was in host memory; at most 8.04 GiB was wanted at once, and at most 6.00 GiB was on the card" ]
 	[ "${lines[6]}" = "  read there     the time that kernels lost by reading it there is not known" ]
@@ -126,7 +126,7 @@ with_function() {
 
 @test "an out of memory: what was asked, by whom, what refused, who held what, what would have helped" {
 	run "$spill" report "$data/run.jsonl"
-	has_line "  at 13.000000 s: 512 B asked by prog+0x1 of cudaMalloc, device 0"
+	has_line "  at 13.000000 s: 512 B asked by prog+0x1 with cudaMalloc, device 0"
 	has_line "    refused by host.limit (rule default); tried device: CUDA_ERROR_OUT_OF_MEMORY, host: host.limit"
 	has_line "    device: 1.00 MiB free of 8.00 GiB"
 	has_line "    this process held 6.00 GiB device, 2.04 GiB host"
@@ -962,7 +962,7 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has_line "             2    8.04 GiB    8.04 GiB    1.00 GiB    2.04 GiB  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)"
 	has_line "      1.00 GiB  #1       device    cudaMalloc  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)  at 0.001 s, held at the end"
 	has_line "      7.04 GiB  #2  split  cuMemAlloc_v2  libggml-cuda.so+0x1a2b (ggml_cuda_pool_vmm::alloc)"
-	has "512 B asked by prog+0x1 of cudaMalloc"
+	has "512 B asked by prog+0x1 with cudaMalloc"
 	[ "$(functions run.jsonl)" = '[{"caller":"libggml-cuda.so+0x1a2b","function":"ggml_cuda_pool_vmm::alloc"}]' ]
 	run "$spill" log run.jsonl
 	has_line "    0.000000  file  libggml-cuda.so is $PWD/lib.so, build id 00112233445566778899"

@@ -42,7 +42,7 @@ class Behind(Case):
         text = self.report()
         for function in ("load_weights", "make_cache"):
             self.assertRegex(text, rf"requester\+0x[0-9a-f]+ \({function}\)")
-        self.assertRegex(text, r"64.00 MiB asked by requester\+0x[0-9a-f]+ \(make_cache\) of cuMemAlloc_v2")
+        self.assertRegex(text, r"64.00 MiB asked by requester\+0x[0-9a-f]+ \(make_cache\) with cuMemAlloc_v2")
         rows = {row["name"] for row in json.loads(self.report("--json"))["runs"][0]["by_caller"]}
         self.assertLessEqual({second["requester"], cache["requester"]}, rows)
 

@@ -17,7 +17,7 @@ static void put_first(struct spill_json *json, const struct cli_replay_run *run)
 	spill_json_seconds(cli_json_key(json, "t"), refused->time_us);
 	cli_json_device(json, refused->device);
 	cli_json_name(json, "api", refused->api);
-	cli_json_name(json, "caller", refused->caller);
+	cli_json_name(json, "caller", refused->who);
 	cli_json_number(json, "bytes", refused->bytes);
 	cli_json_bytes(json, "live", &refused->live);
 	cli_json_name(json, "rule", refused->rule);
@@ -58,7 +58,7 @@ static void put_list(struct spill_json *json, const struct cli_replay_run *run)
 		cli_json_text(json, "to", cli_where_name(row->now.where));
 		cli_json_number(json, "off_device", row->now.away);
 		cli_json_name(json, "rule", row->rule);
-		cli_json_name(json, "caller", row->caller);
+		cli_json_name(json, "caller", row->who);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);

@@ -41,7 +41,8 @@ static void set_level(struct cli_recording *recording, uint64_t key, const struc
 	                          .bytes = bytes,
 	                          .held = {.device = bytes},
 	                          .api = site->api,
-	                          .caller = site->caller};
+	                          .caller = site->caller,
+	                          .who = site->caller};
 	uint64_t before = level_at(recording, key);
 
 	if (before == bytes)

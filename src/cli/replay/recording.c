@@ -135,7 +135,8 @@ static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording
 	ask->allocation = (uint32_t)recording->alloc_count++;
 	ask->site = cli_recording_site(recording, event);
 	ask->memory = (uint8_t)memory_of(recording, event, ask->site);
-	*alloc = (struct cli_recorded_alloc){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
+	*alloc = (struct cli_recorded_alloc){
+	    .seq = event->seq, .bytes = event->bytes, .who = event->who, .site = ask->site};
 	return alloc;
 }
 

@@ -25,6 +25,7 @@ struct cli_whereabouts {
 struct cli_recorded_alloc {
 	uint64_t seq, bytes;
 	struct cli_whereabouts was;
+	const struct cli_name *who; /* for people; decisions follow from the site */
 	uint32_t site;
 };
 

@@ -28,7 +28,7 @@ struct cli_replay_options {
 struct cli_replay_row {
 	uint64_t seq, bytes; /* seq: 0 for a recorded out of memory */
 	struct cli_whereabouts was, now;
-	const struct cli_name *caller, *rule;
+	const struct cli_name *who, *rule;
 };
 
 struct cli_replay_sum {
@@ -47,7 +47,7 @@ struct cli_replay_refused {
 	uint64_t time_us, bytes;
 	int device;
 	struct spill_bytes live;
-	const struct cli_name *api, *caller, *rule, *refused_by;
+	const struct cli_name *api, *who, *rule, *refused_by;
 };
 
 /* A run that was decided again. Its sums are in the summary with the same index. */

@@ -48,7 +48,7 @@ static struct cli_event event_of(struct deciding *deciding, const struct cli_ask
 	    .bytes = alloc->bytes,
 	    .api = recording->sites[alloc->site].api,
 	    .caller = recording->sites[alloc->site].caller,
-	    .who = recording->sites[alloc->site].caller, /* the replay decides by these alone */
+	    .who = alloc->who,
 	};
 }
 
@@ -89,7 +89,7 @@ static void add_refused(struct deciding *deciding, const struct cli_ask *ask, co
 	    .device = ask->device,
 	    .live = deciding->summary->totals.live,
 	    .api = event.api,
-	    .caller = event.caller,
+	    .who = event.who,
 	    .rule = event.rule,
 	    .refused_by = event.reason,
 	};
@@ -165,7 +165,7 @@ static void list_elsewhere(struct deciding *deciding, size_t allocation)
 	    .bytes = alloc->bytes,
 	    .was = alloc->was,
 	    .now = deciding->now[allocation],
-	    .caller = run->recording->sites[alloc->site].caller,
+	    .who = alloc->who,
 	    .rule = name_of(deciding, 0, deciding->rules[allocation]),
 	};
 }
@@ -187,8 +187,7 @@ static void compare_placements(struct deciding *deciding)
 		way->bytes += alloc->bytes;
 		run->elsewhere.count++;
 		run->elsewhere.bytes += alloc->bytes;
-		count_elsewhere(&run->by_caller, recording->sites[alloc->site].caller, alloc->bytes,
-		                now->away);
+		count_elsewhere(&run->by_caller, alloc->who, alloc->bytes, now->away);
 		count_elsewhere(&run->by_rule, name_of(deciding, 0, deciding->rules[i]), alloc->bytes,
 		                now->away);
 	}

@@ -72,16 +72,16 @@ static void put_cards(const struct cli_replay_options *options, const struct cli
 	}
 }
 
-static void put_first(const struct cli_replay_run *run)
+static void put_first(const struct cli_replay_run *run, const struct cli_run_files *files)
 {
 	const struct cli_replay_refused *refused = &run->first;
 
 	if (!run->refused)
 		return;
 	cli_report_label("the first");
-	cli_printf("at %s s: %s asked by %s of %s, device %d; refused by %s, rule %s; held then: %s\n",
+	cli_printf("at %s s: %s asked by %s with %s, device %d; refused by %s, rule %s; held then: %s\n",
 	           cli_seconds(refused->time_us).text, spill_size(refused->bytes).text,
-	           cli_text_of(refused->caller), cli_text_of(refused->api), refused->device,
+	           cli_report_caller(files, refused->who).text, cli_text_of(refused->api), refused->device,
 	           cli_text_of(refused->refused_by), cli_text_of(refused->rule),
 	           spill_sums(&refused->live).text);
 	puts("                 the program's reaction is not known: the rest assumes that it goes on");
@@ -106,7 +106,8 @@ static void put_elsewhere(const struct cli_replay_run *run)
 	}
 }
 
-static void put_movers(const struct cli_table *table, const char *heading)
+/* files: of callers; NULL for other names. */
+static void put_movers(const struct cli_table *table, const struct cli_run_files *files, const char *heading)
 {
 	if (!table->count)
 		return;
@@ -115,13 +116,13 @@ static void put_movers(const struct cli_table *table, const char *heading)
 		const struct cli_row *row = &table->rows[i];
 
 		cli_printf("  %12" PRIu64 "%12s%12s  %s\n", row->count, cli_size_or_dash(row->bytes).text,
-		           cli_size_or_dash(row->spilled).text, cli_text_of(row->name));
+		           cli_size_or_dash(row->spilled).text, cli_report_caller(files, row->name).text);
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
 }
 
-static void put_list(const struct cli_replay_run *run)
+static void put_list(const struct cli_replay_run *run, const struct cli_run_files *files)
 {
 	if (!run->listed)
 		return;
@@ -132,7 +133,7 @@ static void put_list(const struct cli_replay_run *run)
 		cli_printf("  %12" PRIu64 "%12s%12s  %s -> %s, %s, %s\n", row->seq,
 		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->now.away).text,
 		           cli_where_name(row->was.where), cli_where_name(row->now.where),
-		           cli_text_of(row->rule), cli_text_of(row->caller));
+		           cli_text_of(row->rule), cli_report_caller(files, row->who).text);
 	}
 }
 
@@ -318,12 +319,12 @@ void cli_replay_text(const struct cli_replay *replay)
 		put_run(summary);
 		put_policy(&replay->options, summary);
 		put_cards(&replay->options, run, summary);
-		put_first(run);
+		put_first(run, &summary->files);
 		cli_report_spills(summary);
 		put_elsewhere(run);
-		put_movers(&run->by_caller, "by caller");
-		put_movers(&run->by_rule, "by rule");
-		put_list(run);
+		put_movers(&run->by_caller, &summary->files, "by caller");
+		put_movers(&run->by_rule, NULL, "by rule");
+		put_list(run, &summary->files);
 		cli_report_devices(summary);
 		cli_report_fit(summary, replay->options.margin);
 		cli_report_views(summary);

@@ -86,7 +86,7 @@ static void put_oom(const struct cli_summary *summary, const struct spill_record
 	char buffer[CLI_ADVICE];
 
 	cli_printf(
-	    "  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text, spill_size(oom->bytes).text,
+	    "  at %s s: %s asked by %s with %s", cli_seconds(oom->time_us).text, spill_size(oom->bytes).text,
 	    cli_caller_text(&summary->files, spill_who_asked(oom->caller, oom->requester)).text, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
@@ -111,7 +111,7 @@ void cli_report_cause(const struct cli_summary *summary)
 		return;
 	get_refused(oom, buffer);
 	cli_report_label("refused by");
-	cli_printf("%s; %s asked by %s of %s\n", buffer, spill_size(oom->bytes).text,
+	cli_printf("%s; %s asked by %s with %s\n", buffer, spill_size(oom->bytes).text,
 	           cli_caller_text(&summary->files, spill_who_asked(oom->caller, oom->requester)).text,
 	           oom->api);
 	get_advice(summary, oom, buffer);

@@ -15,6 +15,11 @@ const char *cli_text_of(const struct cli_name *name)
 	return name ? name->text : "?";
 }
 
+struct cli_caller_text cli_report_caller(const struct cli_run_files *files, const struct cli_name *who)
+{
+	return cli_caller_text(files, who ? who->text : NULL);
+}
+
 /* True if the run needs attention: out of memory, different sums, or missing lines. */
 static bool has_findings(const struct cli_summary *summary)
 {

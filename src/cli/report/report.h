@@ -111,6 +111,9 @@ struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
 /* "?" for NULL */
 const char *cli_text_of(const struct cli_name *name);
 
+/* Who asked, by the one name that all reports have for it (cli_caller_text). */
+struct cli_caller_text cli_report_caller(const struct cli_run_files *files, const struct cli_name *who);
+
 /* -- ranks.c: the ranks of jobs together ------------------------------------------------------ */
 
 /* Prints the ranks that stand out. Nothing if the runs are not ranks. */

@@ -110,8 +110,8 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 }
 
 /*
- * files: of callers; NULL for other names. nameless: shown for a row without a name. words: of a
- * name, or NULL.
+ * files: of callers; NULL for other names. nameless: shown for a row without a name; NULL: it is not
+ * known. words: of a name, or NULL.
  */
 static void put_view(const struct cli_table *table, const struct cli_run_files *files, const char *heading,
                      const char *nameless, const char *(*words)(const char *name))
@@ -126,9 +126,9 @@ static void put_view(const struct cli_table *table, const struct cli_run_files *
 		cli_printf("  %12" PRIu64 "%12s%12s%12s%12s  %s\n", row->count,
 		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->peak).text,
 		           cli_size_or_dash(row->live).text, cli_size_or_dash(row->away_peak).text,
-		           !row->name ? nameless
-		           : words    ? words(row->name->text)
-		                      : cli_caller_text(files, row->name->text).text);
+		           row->name && words       ? words(row->name->text)
+		           : !row->name && nameless ? nameless
+		                                    : cli_report_caller(files, row->name).text);
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
@@ -136,11 +136,11 @@ static void put_view(const struct cli_table *table, const struct cli_run_files *
 
 void cli_report_views(const struct cli_summary *summary)
 {
-	put_view(&summary->views[CLI_BY_CALLER], &summary->files, "by caller", "not known", NULL);
-	put_view(&summary->views[CLI_BY_PLACE], NULL, "by place", "?", NULL);
+	put_view(&summary->views[CLI_BY_CALLER], &summary->files, "by caller", NULL, NULL);
+	put_view(&summary->views[CLI_BY_PLACE], NULL, "by place", NULL, NULL);
 	put_view(&summary->views[CLI_BY_RULE], NULL, "by rule", "no rule: the program named the place itself",
 	         NULL);
-	put_view(&summary->views[CLI_BY_REASON], NULL, "by reason", "?", spill_reason_words);
+	put_view(&summary->views[CLI_BY_REASON], NULL, "by reason", NULL, spill_reason_words);
 }
 
 void cli_report_largest(const struct cli_summary *summary)
@@ -153,8 +153,7 @@ void cli_report_largest(const struct cli_summary *summary)
 
 		cli_printf("  %12s  #%-8" PRIu64 "%-8s  %s  %s  at %" PRIu64 ".%03" PRIu64 " s%s\n",
 		           cli_size_or_dash(large->bytes).text, large->seq, spill_place_name(large->place),
-		           cli_text_of(large->api),
-		           cli_caller_text(&summary->files, cli_text_of(large->caller)).text,
+		           cli_text_of(large->api), cli_report_caller(&summary->files, large->caller).text,
 		           large->time_us / 1000000, large->time_us / 1000 % 1000,
 		           large->summed  ? ", in a sum"
 		           : large->freed ? ""
@@ -176,7 +175,7 @@ void cli_report_moved(const struct cli_summary *summary)
 		cli_printf("  %12" PRIu64 "%12s%12s%12s  #%-8" PRIu64 "%s\n", entry->moves,
 		           cli_size_or_dash(entry->moved).text, cli_size_or_dash(entry->bytes).text,
 		           cli_size_or_dash(entry->host).text, entry->seq,
-		           cli_caller_text(&summary->files, cli_text_of(entry->caller)).text);
+		           cli_report_caller(&summary->files, entry->caller).text);
 	}
 }
 

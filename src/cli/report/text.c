@@ -71,7 +71,7 @@ static uint64_t away_by_rule(const struct cli_row *row)
 /* "libc10_cuda.so+0x2f4cb 3.78 GiB" */
 static void put_named(const struct cli_row *row, struct spill_word bytes, const struct cli_run_files *files)
 {
-	cli_printf("%s %s", cli_caller_text(files, cli_text_of(row->name)).text, bytes.text);
+	cli_printf("%s %s", cli_report_caller(files, row->name).text, bytes.text);
 }
 
 /* "host 1.00 GiB"; "split: 1.61 GiB of it on the host, the rest on the card" */

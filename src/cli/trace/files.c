@@ -239,7 +239,7 @@ struct cli_caller_text cli_caller_text(const struct cli_run_files *files, const 
 {
 	struct cli_caller_text result;
 	char function[PLAIN_NAME];
-	const char *shown = caller ? caller : "?";
+	const char *shown = caller ? caller : "not known";
 
 	cli_run_files_function(files, caller, function);
 	if (function[0])

@@ -50,7 +50,10 @@ size_t cli_caller_object(const char *caller);
 /* The function that the caller is in. "" if it is not known, or `files` is NULL. */
 void cli_run_files_function(const struct cli_run_files *files, const char *caller, char name[PLAIN_NAME]);
 
-/* "libfoo.so+0x1a2b (foo::bar)", or only the caller if its function is not known */
+/*
+ * The name of a caller or requester for people: "libfoo.so+0x1a2b (foo::bar)", or without the function
+ * if that is not known. "not known" for NULL.
+ */
 struct cli_caller_text {
 	char text[1024 + PLAIN_NAME + 4];
 };
