@@ -60,7 +60,9 @@ load doctor.bash
 	echo "no model at all, but long enough" >text.gguf
 	simulated -- --root m -- ./llama-server -m text.gguf
 	has "fact [device] text.gguf: it is no GGUF file"
-	simulated -- --root m -- ./llama-server -m nowhere.gguf
+	# A file that is written, and not read.
+	simulated -- --root m -- ./llama-server in nowhere.gguf
+	ends_with 0
 	has "fact [device] nowhere.gguf: No such file or directory"
 	for lie in tensors=99999999999 keycount=99999999999 arraylen=18446744073709551615 layers=18446744073709551615 dims=4294967295 version=1 heads=99999999999999; do
 		gguf lie.gguf layers=2 layer_mib=1 $lie
@@ -75,4 +77,29 @@ load doctor.bash
 	gguf holes.gguf layers=2 layer_mib=1 empty=17000000
 	simulated -- --root m -- ./llama-server -m holes.gguf
 	has "fact [device] holes.gguf: it is damaged, or of another kind"
+}
+
+@test "a model that -m names and that cannot be read" {
+	machine
+	elf llama-server
+	simulated -- --root m -- ./llama-server -m nowhere.gguf
+	ends_with 1
+	has "warning [program] the model nowhere.gguf cannot be read: No such file or directory"
+	# Without a driver, too.
+	run "$spill" doctor --quick --root m -- ./llama-server --model nowhere.gguf
+	ends_with 1
+	has "warning [program] the model nowhere.gguf cannot be read: No such file or directory"
+	mkdir folder.gguf
+	simulated -- --root m -- ./llama-server -m folder.gguf
+	has "the model folder.gguf cannot be read: it is a folder"
+	gguf part-00001-of-00002.gguf layers=32 layer_mib=4 first=0 last=16
+	simulated -- --root m -- ./llama-server -m part-00001-of-00002.gguf
+	has "the model part-00002-of-00002.gguf cannot be read: No such file or directory"
+	gguf part-00002-of-00002.gguf layers=32 layer_mib=4 output_mib=16 first=16 last=32 keys=
+	simulated -- --root m -- ./llama-server -m part-00001-of-00002.gguf
+	ends_with 0
+	has_not "cannot be read"
+	# -m of another program may be anything.
+	simulated -- --root m -- ./llama-server -m nowhere
+	has_not "cannot be read"
 }

@@ -196,8 +196,10 @@ static int examine(const struct doctor_patient *patient, bool json)
 		      "seconds "
 		      "(--quick measures nothing)\n",
 		      stderr);
-	if (patient->program)
+	if (patient->program) {
 		doctor_look_at_program(patient);
+		doctor_look_at_model_file(patient);
+	}
 	doctor_look_at_devices(patient);
 	/* Last, because judging the policy changes our variables. */
 	doctor_look_at_environment(patient);

@@ -54,7 +54,8 @@ struct doctor_devices {
 	bool simulated;
 };
 
-/* offload.c: judges a GGUF model in the program's arguments. */
+/* offload.c: judges a GGUF model in the program's arguments: its file, and its sizes. */
+void doctor_look_at_model_file(const struct doctor_patient *patient);
 void doctor_look_at_model(const struct doctor_patient *patient, const struct doctor_devices *devices);
 /* speed.c: the rates of the vendor's first device. */
 void doctor_measured_rates(const struct driver_facts *facts, struct doctor_devices *devices);

@@ -311,3 +311,17 @@ const char *gguf_read(const char *path, struct gguf_model *model)
 	                             .has_experts = numbers.experts != 0};
 	return NULL;
 }
+
+const char *gguf_unreadable(const char *path, char part[PATH_MAX])
+{
+	unsigned parts = count_parts(path);
+	for (unsigned i = 1; i <= parts; i++) {
+		int error = 0,
+		    fd = name_part(part, path, i, parts) ? cli_open(part, CLI_REGULAR, &error) : -1;
+		if (fd >= 0)
+			close(fd);
+		else
+			return error ? cli_open_text(error) : "its path is too long";
+	}
+	return NULL;
+}

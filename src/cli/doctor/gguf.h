@@ -5,6 +5,7 @@
 #ifndef SPILL_CLI_GGUF_H
 #define SPILL_CLI_GGUF_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,5 +20,11 @@ struct gguf_model {
 
 /* Reads a model, with all its parts (NAME-00001-of-00003.gguf). NULL, or a static text: why not. */
 const char *gguf_read(const char *path, struct gguf_model *model);
+
+/*
+ * NULL: this user can open the model, with all its parts. Else why not, and the path of the part. The
+ * text is valid until the next call.
+ */
+const char *gguf_unreadable(const char *path, char part[PATH_MAX]);
 
 #endif

@@ -27,11 +27,18 @@ static const char *option_value(char *const *words, const char *letter, const ch
 	return NULL;
 }
 
+/* The model that -m names; NULL: none. */
+static const char *find_named_model(char *const *words)
+{
+	const char *named = option_value(words, "-m", "--model");
+	return named && is_model(named) ? named : NULL;
+}
+
 /* The model in the program's arguments: -m FILE, or an operand. Drafts and projectors have options. */
 static const char *find_model(char *const *words)
 {
-	const char *named = option_value(words, "-m", "--model");
-	if (named && is_model(named))
+	const char *named = find_named_model(words);
+	if (named)
 		return named;
 	for (; words[0] && words[1]; words++) {
 		if (words[0][0] != '-' && is_model(words[1]))
@@ -45,6 +52,16 @@ static uint64_t find_context(char *const *words)
 	const char *text = option_value(words, "-c", "--ctx-size");
 	unsigned long value = text ? strtoul(text, NULL, 10) : 0;
 	return value && value <= MOST_CONTEXT ? value : DEFAULT_CONTEXT;
+}
+
+/* An operand may be a file that the program is to write. */
+void doctor_look_at_model_file(const struct doctor_patient *patient)
+{
+	const char *path = patient->words && patient->words[0] ? find_named_model(patient->words) : NULL;
+	char part[PATH_MAX];
+	const char *problem = path ? gguf_unreadable(path, part) : NULL;
+	if (problem)
+		doctor_find(DOCTOR_model_missing, "the model %s cannot be read: %s", part, problem);
 }
 
 void doctor_look_at_model(const struct doctor_patient *patient, const struct doctor_devices *devices)
