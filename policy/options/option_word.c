@@ -71,11 +71,25 @@ static int fail_word(struct spill_error *error, const char *value, const char *w
 	                         item ? spill_quote(item, strlen(item)).text : "");
 }
 
+/* Some options have on and off, and some yes and no. Nobody has to know which. "": no such word. */
+static const char *other_word(const char *value)
+{
+	static const char *const pairs[][2] = {{"on", "yes"}, {"off", "no"}};
+
+	for (size_t i = 0; i < 4; i++) {
+		if (!strcmp(value, pairs[i / 2][i % 2]))
+			return pairs[i / 2][1 - i % 2];
+	}
+	return "";
+}
+
 /* Position of the whole value in `words`, or -1 and the message. */
 static int read_word(const char *words, const char *value, struct spill_error *error)
 {
 	int index = word_index(words, value, strlen(value));
 
+	if (index < 0)
+		index = word_index(words, other_word(value), strlen(other_word(value)));
 	return index < 0 ? fail_word(error, value, value, strlen(value), words) : index;
 }
 

@@ -120,7 +120,10 @@ const char *spill_amount_parse(const char *text, unsigned allow, struct spill_am
 	const char *why;
 
 	*at = 0;
-	if ((allow & SPILL_ALLOW_NONE) && !strcmp(text, "none")) {
+	if (!strcmp(text, "none") && !(allow & SPILL_ALLOW_NONE))
+		return allow & SPILL_ALLOW_PERCENT ? "it cannot be none; the largest is 100%"
+		                                   : "it must be a size; it cannot be none";
+	if (!strcmp(text, "none")) {
 		*amount = (struct spill_amount){SPILL_AMOUNT_BYTES, SPILL_UNLIMITED};
 		return NULL;
 	}

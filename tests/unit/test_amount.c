@@ -72,7 +72,8 @@ static const struct bad {
     {"1.0001%", BOTH, 0, "3 decimals"},
     {"50%", 0, 2, "no meaning"},
     {"50%%", BOTH, 2, "units are"},
-    {"none", SPILL_ALLOW_PERCENT, 0, "number"},
+    {"none", SPILL_ALLOW_PERCENT, 0, "the largest is 100%"},
+    {"none", 0, 0, "it cannot be none"},
     {"None", BOTH, 0, "number"},
 };
 

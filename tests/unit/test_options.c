@@ -146,6 +146,11 @@ TEST(values)
 	takes("meminfo", "report", "limit", "limit");
 	takes("meminfo", "report", "spill", "spill");
 	takes("host", "share", "yes", "yes");
+	/* on and yes are one word for every option, and off and no are. */
+	takes("host", "share", "off", "no");
+	takes("movable", "audit", "on", "yes");
+	takes("movable", "enable", "yes", "on");
+	takes("oom", "honest_first", "no", "off");
 	takes("log", "path", "/tmp/%h-%e-%p%%.jsonl", "/tmp/%h-%e-%p%%.jsonl");
 	takes("log", "path", "~/x", "~/x");
 	takes("log", "level", "spills", "spills");
@@ -160,12 +165,13 @@ TEST(bad_values)
 	refused("spill", "mode", "Off", SPILL_PART_VALUE, 0, "the nearest is 'off'");
 	refused("device", "limit", "12 parsecs", SPILL_PART_VALUE, 2, "bad size '12 parsecs'");
 	refused("device", "reserve", "5%", SPILL_PART_VALUE, 1, "no meaning");
-	refused("host", "limit", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
+	refused("host", "limit", "none", SPILL_PART_VALUE, 0,
+	        "bad size 'none': it cannot be none; the largest is 100%");
 	refused("oom", "chain", "split, hosst", SPILL_PART_VALUE, 7, "the nearest is 'host'");
 	refused("oom", "chain", "split, demmote", SPILL_PART_VALUE, 7, "the nearest is 'demote'");
 	refused("oom", "chain", "trim, movable", SPILL_PART_VALUE, 6, "must be one of trim, demote, split");
-	refused("movable", "enable", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
-	refused("movable", "follow", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
+	refused("movable", "enable", "On", SPILL_PART_VALUE, 0, "one of auto, on, off");
+	refused("movable", "follow", "true", SPILL_PART_VALUE, 0, "one of auto, on, off");
 	refused("movable", "min", "50%", SPILL_PART_VALUE, 2, "no meaning");
 	refused("host", "numa", "1024", SPILL_PART_VALUE, 0,
 	        "bad node '1024': it must be nearest, or a number from 0 to 1023");
@@ -192,7 +198,7 @@ TEST(bad_values)
 	refused("oom", "chain", "split,", SPILL_PART_VALUE, 6, "missing");
 	refused("oom", "chain", "split,,host", SPILL_PART_VALUE, 6, "missing");
 	refused("oom", "chain", "split, managed, host, split, split", SPILL_PART_VALUE, 22, "twice");
-	refused("oom", "honest_first", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
+	refused("oom", "honest_first", "1", SPILL_PART_VALUE, 0, "one of auto, on, off");
 	refused("oom", "honest_window", "60", SPILL_PART_VALUE, 2, "bad time '60': a unit must follow");
 	refused("oom", "honest_window", "60sec", SPILL_PART_VALUE, 2, "units are us, ms, s, min, h");
 	refused("oom", "honest_window", "", SPILL_PART_VALUE, 0, "a number must come first");
@@ -248,7 +254,8 @@ TEST(bad_names)
 	refused("log", "keep", "5x", SPILL_PART_VALUE, 1, "bad number '5x': not a whole number");
 	refused("log", "keep", "4294967296", SPILL_PART_VALUE, 10, "bad number '4294967296': too large");
 	refused("log", "max", "64MB", SPILL_PART_VALUE, 2, "bad size '64MB'");
-	refused("log", "max", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
+	refused("log", "max", "none", SPILL_PART_VALUE, 0,
+	        "bad size 'none': it must be a size; it cannot be none");
 	refused("meminfo", "report", "all", SPILL_PART_VALUE, 0,
 	        "bad value 'all'; it must be one of honest, limit, spill");
 	refused("spill", "profile", "growing-pools", SPILL_PART_VALUE, 0, "the nearest is 'growing-pool'");
@@ -529,8 +536,8 @@ TEST(bad_rule_values)
 	rule_refuses("rank", "0,1,2,3,4,5,6,7,8", 16, "at most 8 ranks");
 	rule_refuses("api", "", 0, "a pattern is missing");
 	rule_refuses("program", "/bin/x", 0, "a program's name has no folder");
-	rule_refuses("growth", "on", 0, "one of yes, no");
-	rule_refuses("prefetch", "yes", 0, "one of on, off");
+	rule_refuses("growth", "auto", 0, "one of yes, no");
+	rule_refuses("prefetch", "yess", 0, "one of on, off");
 	rule_refuses("over", "movable", 0, "one of split, managed, host, refuse");
 	rule_refuses("cap", "50%", 2, "no meaning");
 	rule_refuses("cap", "none", 0, "bad size 'none'");
