@@ -171,7 +171,7 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	{ head -2 "$data/run.jsonl"; echo '{"v":2,"kind":"alloc","t":1.5,"seq":"x"}'; tail -1 "$data/run.jsonl"; } >later.jsonl
 	run "$spill" log later.jsonl
 	ends_with 0
-	has_line "1 records of a later version of spill are not shown"
+	has_line "not shown: 1 record of a later version of spill"
 	[ "$(grep -c alloc <<<"$output")" -eq 2 ]
 	"$spill" log --json later.jsonl | python3 -c 'import json, sys; assert json.load(sys.stdin)[2]["v"] == 2'
 }

@@ -48,14 +48,14 @@ told_alike() {
 	logs
 	[ "$(of torch .story.size)" = "up to 3.84 GiB was in host memory; at most 8.78 GiB was wanted at once, and at most 5.38 GiB was on the card, at different moments" ]
 	[[ $(of llama .story.size) == *" at different moments" ]]
-	[[ $(line torch 'to fit') == *"3.46 GiB less on device 0 (8.78 GiB wanted + 64.00 MiB device.reserve - 5.38 GiB room = 3.46 GiB)"* ]]
+	[[ $(line torch 'to fit') == *"3.46 GiB less on device 0 (8.78 GiB needed + 64.00 MiB device.reserve - 5.38 GiB room = 3.46 GiB)"* ]]
 	for name in $names; do
 		# The sum is right to the rounding of its parts.
 		of $name .advice | python3 -c '
 import re, sys
 units = {"MiB": 1 / 1024, "GiB": 1}
 of = lambda size: float(size.split()[0]) * units[size.split()[1]]
-less, wanted, reserve, room, total = re.search(r"(\S+ .iB) less on device 0 \((\S+ .iB) wanted \+ (\S+ .iB) device.reserve - (\S+ .iB) room = (\S+ .iB)\)", sys.stdin.read()).groups()
+less, wanted, reserve, room, total = re.search(r"(\S+ .iB) less on device 0 \((\S+ .iB) needed \+ (\S+ .iB) device.reserve - (\S+ .iB) room = (\S+ .iB)\)", sys.stdin.read()).groups()
 assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 0.02'
 	done
 	# Peaks that did come together, on the simulator.
@@ -82,10 +82,10 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	others="held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows whose)"
 	told_alike 'memory lacked' '"device 0: " + .devices[0].shortage.text'
 	for name in $names; do
-		[[ $(line $name 'memory lacked') == *" wanted by this program"*"; 134."*" GiB $others; "* ]]
+		[[ $(line $name 'memory lacked') == *" needed by this program"*"; 134."*" GiB $others; "* ]]
 	done
 	# The request that was refused is a part of what was wanted.
-	[[ $(line oom 'memory lacked') == "device 0: 6.40 GiB wanted by this program (64.00 MiB of it refused); "* ]]
+	[[ $(line oom 'memory lacked') == "device 0: 6.40 GiB needed by this program (64.00 MiB of it refused); "* ]]
 	grep -qF "GiB held by this process; 134.41 GiB $others" oom.txt
 }
 
@@ -134,9 +134,9 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 @test "rules and reasons: only rules that somebody wrote, and reasons in words" {
 	logs
 	for name in $names; do screen $name | lacks '^  by rule'; done
-	[ "$(line oom 'moved to host')" = "1.00 GiB in 31 moves: 624.00 MiB to keep device.reserve free, 400.00 MiB because the card was full" ]
-	[ "$(line torch 'moved to host')" = "25.19 GiB in 1016 moves: 21.82 GiB for memory that was used next, 1.97 GiB to keep device.reserve free, 1.41 GiB because the card was full" ]
-	[ "$(line jax 'moved back')" = "258.00 MiB in 3 moves: 256.00 MiB for memory that was used next, 2.00 MiB because there was room again" ]
+	[ "$(line oom 'moved to host')" = "1.00 GiB in 31 moves: 624.00 MiB to keep device.reserve free; 400.00 MiB because the card was full" ]
+	[ "$(line torch 'moved to host')" = "25.19 GiB in 1016 moves: 21.82 GiB for memory that was used next; 1.97 GiB to keep device.reserve free; 1.41 GiB because the card was full" ]
+	[ "$(line jax 'moved back')" = "258.00 MiB in 3 moves: 256.00 MiB for memory that was used next; 2.00 MiB because there was room again" ]
 	[ "$(line llama why)" = "1.61 GiB because the card was full" ]
 	grep -qE '  because the card was full$' llama.txt
 	# The page has the same words.
@@ -189,11 +189,11 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	[ "$(line two cost)" = "moves held the program up for 1.71 s, 27 % of the 6.3 s" ]
 	# What lacked, and what would help: of each device, in their order.
 	[ "$(line two 'memory lacked')" = "$(of two '.devices[] | "device \(.dev): " + .shortage.text')" ]
-	[ "$(line two 'memory lacked' | grep -oE '^device [0-9]: [0-9.]+ GiB wanted' | xargs)" = "device 0: 4.37 GiB wanted device 1: 4.30 GiB wanted" ]
+	[ "$(line two 'memory lacked' | grep -oE '^device [0-9]: [0-9.]+ GiB needed' | xargs)" = "device 0: 4.37 GiB needed device 1: 4.30 GiB needed" ]
 	[[ $(line two 'to fit') == "less memory of other programs on device 0: "*"; less memory of other programs on device 1: "*": 1.61 GiB less on device 0 ("*"), 1.53 GiB less on device 1 ("*")" ]]
 	[ "$(line two 'to fit')" = "$(of two .advice)" ]
 	# Those with most are named, as on the page.
-	[ "$(line two 'asked by')" = "torch_model.py:Block.forward 2.63 GiB, late_code_job.py:Vision.__init__.<locals>.<genexpr> 1.04 GiB, libtorch_cpu.so+0x197746c 146.00 MiB, libcublas.so.13+0x5b45ee 64.00 MiB, libtorch_cuda.so+0x3a4b238 64.00 MiB and 4 more" ]
+	[ "$(line two 'asked by')" = "torch_model.py:Block.forward 2.63 GiB; late_code_job.py:Vision.__init__.<locals>.<genexpr> 1.04 GiB; libtorch_cpu.so+0x197746c 146.00 MiB; libcublas.so.13+0x5b45ee 64.00 MiB; libtorch_cuda.so+0x3a4b238 64.00 MiB; and 4 more" ]
 	# The table of devices has the parts of the peaks, which are of different moments.
 	[ "$(awk '/^  device  *total  *peak/ { on = 1; next } /^$/ { on = 0 } on { print $1, $4, $6 }' two.txt | xargs)" = "0 2.84 1.90 1 2.84 1.80" ]
 	[ "$(grep -c '  no: 1\.[0-9]* GiB missing, and 64.00 MiB for device.reserve$' two.txt)" = 2 ]

@@ -30,21 +30,21 @@ model.py:9 Cache.grow" ]
 	run_of alloc:1:1024 alloc:2:2048 free:1 free:2 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf
 	ends_with 0
-	[ "${lines[0]}" = "fits: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
+	[ "${lines[0]}" = "would run: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
 	[ "${lines[1]}" = "  run            llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z; a.jsonl" ]
 	[ "${lines[2]}" = "  under          policy p.conf" ]
 	[ "${lines[3]}" = "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (not in the log: counted as 0; --other SIZE)" ]
-	has "  device 0: nothing is elsewhere for lack of room from device.limit = 3221225472 (3.00 GiB) on, a card of 3.00 GiB; it runs from 0 B on: all of it can be elsewhere"
+	has "  device 0: nothing is elsewhere for lack of room if device.limit is at least 3221225472 (3.00 GiB), on a card of at least 3.00 GiB; nothing is out of memory whatever it is, because all memory can be elsewhere"
 	has "this predicts where memory would be, not the speed"
 	# A card has what is kept free besides, if it can be: on a smaller one something would move for it.
 	run "$spill" replay a.jsonl --profile none
-	has "device.limit = 3221225472 (3.00 GiB) on, a card of 3.06 GiB"
+	has "device.limit is at least 3221225472 (3.00 GiB), on a card of at least 3.06 GiB"
 	run "$spill" replay a.jsonl --profile none --vram 3136MiB
 	has "; 0 of 2 allocations would be elsewhere"
 	run "$spill" replay a.jsonl --profile none --vram 3096MiB
 	has_not "; 0 of 2 allocations would be elsewhere"
 	run "$spill" replay a.jsonl --profile none --without move
-	has "on, a card of 3.00 GiB"
+	has "on a card of at least 3.00 GiB"
 }
 
 @test "nothing is kept free for code where the device's memory is the host's" {
@@ -91,7 +91,7 @@ model.py:9 Cache.grow" ]
 	run_of alloc:1:3072 alloc:2:2048:libkv.so+0x7 alloc:3:2048 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --list
 	ends_with 0
-	[ "${lines[0]}" = "fits: nothing would be out of memory; 2 of 3 allocations would be elsewhere than they were" ]
+	[ "${lines[0]}" = "would run: nothing would be out of memory; 2 of 3 allocations would be elsewhere than they were" ]
 	has_line "  on             device 0 of 4.00 GiB (--vram), of which 0 B is not this program's (not in the log: counted as 0; --other SIZE)"
 	has_line "             1    2.00 GiB  device -> split"
 	has_line "             1    2.00 GiB  device -> host"
@@ -152,7 +152,7 @@ model.py:9 Cache.grow" ]
 	run "$spill" replay array.jsonl -p p.conf
 	ends_with 1
 	has "  the first      at 2.000000 s: 8.00 GiB asked by libx.so+0x1 with cuArrayCreate_v2, device 0; refused by driver, rule default; held then: 12.00 GiB device"
-	has_line "  device 0: nothing is elsewhere for lack of room from device.limit = 21474836480 (20.00 GiB) on, a card of 20.00 GiB; it runs from 21474836480 (20.00 GiB) on"
+	has_line "  device 0: nothing is elsewhere for lack of room if device.limit is at least 21474836480 (20.00 GiB), on a card of at least 20.00 GiB; nothing is out of memory if it is at least 21474836480 (20.00 GiB)"
 	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[oom]\nchain = managed\n'
 	run "$spill" replay handle.jsonl -p p.conf
 	ends_with 1
@@ -180,11 +180,11 @@ model.py:9 Cache.grow" ]
 	run_of alloc:1:3072 alloc:2:512 alloc:3:2048:libkv.so+0x7:cuMemAlloc_v2 alloc:4:2048 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	ends_with 1
-	[ "${lines[0]}" = "does not fit: 2 of 4 requests would be out of memory (0 were in the recording, too); 2 would be elsewhere than they were" ]
+	[ "${lines[0]}" = "would run out of memory: 2 of 4 requests would be refused (0 of them also in the recording); 2 would be elsewhere than they were" ]
 	has_line "  the first      at 3.000000 s: 2.00 GiB asked by libkv.so+0x7 with cuMemAlloc_v2, device 0; refused by driver, rule default; held then: 3.50 GiB device"
 	has "the program's reaction is not known"
 	has_line "             2    4.00 GiB  device -> out of memory"
-	has "device.limit = 8053063680 (7.50 GiB) on, a card of 7.50 GiB; it runs from 8053063680 (7.50 GiB) on"
+	has "device.limit is at least 8053063680 (7.50 GiB), on a card of at least 7.50 GiB; nothing is out of memory if it is at least 8053063680 (7.50 GiB)"
 	query='.runs[0] | [.fits, .refused, .newly_refused, .first.bytes, .first.caller, .first.refused_by]'
 	[ "$(json a.jsonl --vram 4GiB)" = '[false,2,2,2147483648,"libkv.so+0x7","driver"]' ]
 }
@@ -282,7 +282,7 @@ model.py:9 Cache.grow" ]
 	POLICY=$(options device.reserve=0) run_of alloc:1:3072 alloc:2:2048:libkv.so+0x7 >both/c.jsonl
 	run "$spill" replay both/a.jsonl
 	ends_with 0
-	[ "${lines[0]}" = "fits: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
+	[ "${lines[0]}" = "would run: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
 	[ "${lines[2]}" = "  under          its own policy, as recorded" ]
 	run "$spill" replay both/a.jsonl --vram 4GiB
 	ends_with 1
@@ -292,7 +292,7 @@ model.py:9 Cache.grow" ]
 	has_line "  on             device 0 of 16.00 GiB (--vram), of which 0 B is not this program's (not in the log: counted as 0; --other SIZE); device.limit 6.00 GiB"
 	has "4.00 GiB asked by libkv.so+0x7 with cudaMalloc, device 0; refused by rule.over, rule kv"
 	run "$spill" replay both --vram 4GiB
-	[ "${lines[0]}" = "1 of 3 runs fit" ]
+	[ "${lines[0]}" = "1 of 3 runs would run without an out of memory" ]
 	[ "$("$spill" replay --json both --vram 4GiB | jq -c '[.policy, .profile, .as_recorded, [.runs[] | .first.rule, .spilled.host_bytes, .refused]]')" \
 		= '[null,null,true,["default",0,1,"kv",2147483648,1,null,0,0]]' ]
 	policy ''
@@ -435,15 +435,15 @@ model.py:9 Cache.grow" ]
 	RANK=2 UUID=GPU-1 run_of alloc:1:9216 >ranks/a-3.jsonl
 	run "$spill" replay ranks -p p.conf
 	ends_with 0
-	[ "${lines[0]}" = "3 of 3 runs fit" ]
-	[ "${lines[1]}" = "  ranks/a-1.jsonl, rank 0: fits: nothing would be out of memory; 0 of 1 allocations would be elsewhere than they were" ]
+	[ "${lines[0]}" = "3 of 3 runs would run without an out of memory" ]
+	[ "${lines[1]}" = "  ranks/a-1.jsonl, rank 0: would run: nothing would be out of memory; 0 of 1 allocations would be elsewhere than they were" ]
 	has_line "  GPU-0 on node7: 2 runs, their peaks together 18.00 GiB of 16.00 GiB: too much if they run at once"
 	has_not "GPU-1 on node7"
 	query='[(.runs | length), .shared]'
 	[ "$(json ranks)" = '[3,[{"host":"node7","uuid":"GPU-0","runs":2,"bytes":17179869184,"peak":19327352832}]]' ]
 	run "$spill" replay ranks -p p.conf --vram 8GiB --without vmm,managed,host
 	ends_with 1
-	[ "${lines[0]}" = "0 of 3 runs fit" ]
+	[ "${lines[0]}" = "0 of 3 runs would run without an out of memory" ]
 }
 
 @test "devices that runs share are in the order of the runs" {
@@ -475,7 +475,7 @@ model.py:9 Cache.grow" ]
 	policy '[device]\nreserve = 0\n'
 	{ run_of alloc:1:1024 alloc:2:1024; echo torn; echo '{"v":2,"kind":"alloc","t":1.0}'; echo '{"v":2,"kind":"alloc","t":1.0}'; } >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf
-	has_line "  1 lines that are not records, 2 of a later version, 0 events too late for their order: figures may be wrong"
+	has_line "  figures may be wrong: 1 line that cannot be read as a record, 2 records of a later version, 0 events too late for their order"
 	run_of alloc:1:1024 alloc:2:1024 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf
 	has_not "figures may be wrong"
@@ -497,7 +497,7 @@ model.py:9 Cache.grow" ]
 	run "$spill" replay a.jsonl -p p.conf --vram 16 --host 64GiB --other 2000
 	[ "${lines[0]}" = "spill replay: --vram is 16 bytes; did you mean 16GiB or 16MiB?" ]
 	[ "${lines[1]}" = "spill replay: --other is 2000 bytes; did you mean 2000MiB?" ]
-	[[ ${lines[2]} == "fits: "* ]]
+	[[ ${lines[2]} == "would run: "* ]]
 	ends_with 0
 	run "$spill" replay a.jsonl -p p.conf --other 0
 	has_not "did you mean"

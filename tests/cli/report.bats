@@ -33,7 +33,7 @@ with_function() {
 	[ "${lines[9]}" = "  where          split: 2.04 GiB of it on the host, the rest on the card" ]
 	[ "${lines[10]}" = "  why            2.04 GiB because the card was full" ]
 	[ "${lines[11]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
-	[[ ${lines[12]} == "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: 4.04 GiB less on device 0 (8.04 GiB wanted - 4.00 GiB room = 4.04 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
+	[[ ${lines[12]} == "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: 4.04 GiB less on device 0 (8.04 GiB needed - 4.00 GiB room = 4.04 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
 	[ "${lines[13]}" = "  log            $data/run.jsonl" ]
 }
 
@@ -65,11 +65,11 @@ with_function() {
 	} >all.jsonl
 	run "$spill" report all.jsonl
 	ends_with 1
-	diff <(sed -n '/^  log /,$p' <<<"$output" | grep -oE '^  log|THE SUMS|lines are not records|^  device|would it have fitted|by (caller|place|rule|reason)$|the largest allocations|moved to the host most|^  out of memory: .*|^  at 13\.0|^    ([a-z ]*:|refused|this process)|^  notes: .*|evil|^  allocations|^  moved|^  bytes|^  at the end|^  at most|^  placed there') - <<-END
+	diff <(sed -n '/^  log /,$p' <<<"$output" | grep -oE '^  log|THE SUMS|cannot be read as a record|^  device|would it have fitted|by (caller|place|rule|reason)$|the largest allocations|moved to the host most|^  out of memory: .*|^  at 13\.0|^    ([a-z ]*:|refused|this process)|^  notes: .*|evil|^  allocations|^  moved|^  bytes|^  at the end|^  at most|^  placed there') - <<-END
 		  log
 		THE SUMS
 		    ooms:
-		lines are not records
+		cannot be read as a record
 		  device
 		would it have fitted
 		  device
@@ -458,9 +458,9 @@ example="$BATS_TEST_DIRNAME/data/first-2026-11-21.jsonl"
 	sed '/"kind":"move"/s/"us":/"seen":{"free":100000000,"total":150110011392,"ours":12000000000,"ago_us":5},"us":/' "$example" >seen.jsonl
 	run "$spill" report seen.jsonl
 	ends_with 0
-	has "  memory lacked  device 0: 12.52 GiB wanted by this program; 128.53 GiB held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows whose); 95.37 MiB free of 139.80 GiB, at "
+	has "  memory lacked  device 0: 12.52 GiB needed by this program; 128.53 GiB held by other programs and by contexts and code, this program's too (nvidia-smi or rocm-smi shows whose); 95.37 MiB free of 139.80 GiB, at "
 	has " 128.53 GiB           -  no: 1.25 GiB missing, and 64.00 MiB for device.reserve"
-	has "less on device 0 (12.52 GiB wanted + 64.00 MiB device.reserve - 11.27 GiB room = 1.32 GiB)"
+	has "less on device 0 (12.52 GiB needed + 64.00 MiB device.reserve - 11.27 GiB room = 1.32 GiB)"
 	has "  to fit         less memory of other programs on device 0: they held 128.53 GiB of 139.80 GiB, with contexts and code, and 1.32 GiB less is enough (nvidia-smi or rocm-smi shows whose); or a smaller batch"
 	has_not "as much less of other programs"
 	# If they had left just enough, the reserve alone was short.
@@ -554,7 +554,7 @@ rank() {
 		rank "$data/fit.jsonl" $rank node7 03:50:51.123456 17 | sed -E '1s/"bytes":[0-9]+/"bytes":1/g' >ranks/$rank.jsonl
 	done
 	run "$spill" report ranks
-	has "39.02 GiB wanted at once on device 0, 4294967295 % of it"
+	has "39.02 GiB needed at once on device 0, 4294967295 % of it"
 }
 
 @test "the ranks that stand out come first: fullest, held up by moves, longest, first out of memory" {
@@ -566,7 +566,7 @@ rank() {
 	run "$spill" report ranks
 	ends_with 1
 	[ "${lines[0]}" = "4 runs on 2 hosts; their sum as if all had their peaks at once" ]
-	[ "${lines[1]}" = "  fullest        rank 10 of job 17 on node8: 41.48 GiB wanted at once on device 1, 260 % of it" ]
+	[ "${lines[1]}" = "  fullest        rank 10 of job 17 on node8: 41.48 GiB needed at once on device 1, 260 % of it" ]
 	[ "${lines[2]}" = "  held up most   rank 0 of job 17 on node7: 0.50 s by moves, of a run of 4.0 s" ]
 	[ "${lines[3]}" = "  longest run    rank 1 of job 17 on node7: 15.0 s" ]
 	[ "${lines[4]}" = "  first oom      rank 10 of job 17 on node8: 6.0 s after the first rank began" ]
@@ -648,14 +648,14 @@ clock() {
 	# What was wanted is at least what is told; a limit of as much need not do.
 	sed '/"kind":"exit"/i{"v":1,"kind":"drop","t":14.5,"alloc":{"count":1,"device_bytes":1,"host_bytes":0,"managed_bytes":0},"peak":{"device_bytes":1,"host_bytes":0,"managed_bytes":0}}' "$data/run.jsonl" >more.jsonl
 	run "$spill" report more.jsonl
-	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: at least 4.04 GiB less on device 0 (8.04 GiB wanted - 4.00 GiB room = 4.04 GiB)"
+	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: at least 4.04 GiB less on device 0 (8.04 GiB needed - 4.00 GiB room = 4.04 GiB)"
 }
 
 @test "what a log lacks is told: lines of earlier files, lines that were lost, allocations of frees" {
 	grep -v '"seq":2,"tid":4711,"dev":0,"api":"cuMemAlloc_v2"' "$data/run.jsonl" >unknown.jsonl
 	run "$spill" report unknown.jsonl
 	ends_with 1
-	has_line "  1 frees of allocations that are not in the log"
+	has_line "  the log has 1 free of memory whose allocation it does not have"
 	has "THE SUMS OF THE LINES DIFFER"
 	has_not "lines were lost"
 	sed 's/"code":"evil"/"code":"log-lost"/' unknown.jsonl >lost.jsonl
@@ -679,7 +679,7 @@ clock() {
 		done
 	} >late.jsonl
 	run "$spill" report late.jsonl
-	has_line "  1 events came so late that peaks may be too low"
+	has_line "  1 event came so late that peaks may be too low"
 	[ "$(json late.jsonl | jq .runs[0].late_events)" -eq 1 ]
 }
 
@@ -696,7 +696,7 @@ clock() {
 	{ cat "$data/run.jsonl"; echo '{"v":1,"kind":"free","t":16.000000,"seq":1,"tid":4711,"dev":0,"api":"cudaFree","caller":"x+0x1","bytes":1073741824,"ptr":"0x302000000","place":"device","reason":"free","us":1}'; } >after.jsonl
 	run "$spill" report after.jsonl
 	has_line "  each of these figures equals the program's own count (exit line)"
-	has_line "  1 events after the exit line are not counted"
+	has_line "  not counted: 1 event after the exit line"
 	has_line "             1    1.00 GiB    1.00 GiB    1.00 GiB           -  device"
 	[ "$(json after.jsonl | jq '.runs[0].after_exit')" -eq 1 ]
 }
@@ -741,7 +741,7 @@ clock() {
 
 @test "what would have avoided it: less on each device, another rule, less of others" {
 	run "$spill" report "$data/fit.jsonl"
-	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host or managed memory is needed: 23.10 GiB less on device 0 (39.02 GiB wanted - 15.92 GiB room = 23.10 GiB), 25.50 GiB less on device 1 (41.48 GiB wanted - 15.98 GiB room = 25.50 GiB)"
+	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host or managed memory is needed: 23.10 GiB less on device 0 (39.02 GiB needed - 15.92 GiB room = 23.10 GiB), 25.50 GiB less on device 1 (41.48 GiB needed - 15.98 GiB room = 25.50 GiB)"
 	# The driver was full of what others held, or of contexts: alone it would have fitted.
 	sed 's/"value":"4GiB"/"value":"none"/; /"kind":"oom"/d' "$data/run.jsonl" >others.jsonl
 	run "$spill" report others.jsonl
@@ -792,7 +792,7 @@ clock() {
 	# It did not fit, and what is to stay free would not have either.
 	sed -i 's/2047MiB/64MiB/; s/"bytes":17179869184}/"bytes":1073741824}/' reserve.jsonl
 	run "$spill" report reserve.jsonl
-	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: 6.10 GiB less on device 0 (7.04 GiB wanted + 64.00 MiB device.reserve - 1.00 GiB room = 6.10 GiB)"
+	has_line "  to fit         a smaller batch, model or -ngl, or a shorter context length, so that no host memory is needed: 6.10 GiB less on device 0 (7.04 GiB needed + 64.00 MiB device.reserve - 1.00 GiB room = 6.10 GiB)"
 }
 
 @test "memory of the host that the program asked for is nothing that a device lacks" {
@@ -871,12 +871,12 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	run "$spill" report broken.jsonl
 	ends_with 1
 	has "broken.jsonl:4: not a record"
-	has_line "  1 lines are not records"
-	has_line "  1 records of a later version of spill are not counted"
+	has_line "  not counted: 1 line that cannot be read as a record"
+	has_line "  not counted: 1 record of a later version of spill"
 	has "equals the program's own count"
 	for i in $(seq 12); do echo bad; done >>broken.jsonl
 	run "$spill" report broken.jsonl
-	has "8 more lines that are not records"
+	has "and 8 more lines of this kind"
 	[ "$(grep -c 'not a record' <<<"$output")" -eq 5 ]
 }
 

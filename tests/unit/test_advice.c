@@ -108,7 +108,7 @@ TEST(a_reserve)
 	is_said(1000 * GIB + 1, SPILL_UNLIMITED, 0, true, false, false, false);
 	assert_false(says("device.reserve"));
 	row_of(&run.demoted, "reserve")->bytes = 64 * GIB;
-	assert_true(says("(1000.00 GiB wanted + 64.00 GiB device.reserve - 1000.00 GiB room = 64.00 GiB)"));
+	assert_true(says("(1000.00 GiB needed + 64.00 GiB device.reserve - 1000.00 GiB room = 64.00 GiB)"));
 	is_said(936 * GIB, SPILL_UNLIMITED, 500 * GIB, true, false, true, false);
 	is_said(936 * GIB + 1, SPILL_UNLIMITED, 500 * GIB, true, false, false, false);
 	is_said(636 * GIB, 700 * GIB, 500 * GIB, true, true, false, true);

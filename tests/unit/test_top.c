@@ -731,7 +731,7 @@ TEST(remarks)
 	    {{.blind = true, .count = 1}, 0, "/proc cannot be read"},
 	    {{.count = 1, .broken = 2, .other = 3, .closed = 4},
 	     1,
-	     "2 could not be read; 3 of another version of libspill; 4 processes of others were not looked "
+	     "2 could not be read; 3 of another version of libspill; 4 processes of others not looked "
 	     "into "
 	     "(root may)"},
 	};

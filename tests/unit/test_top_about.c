@@ -115,11 +115,11 @@ TEST_WITH(the_last_line, NULL, close_terminal)
 	look.closed = 1;
 	draw();
 	assert_string_equal(line_at(23), "h help  / filter  < > sort by pid (reversed)  q quit  filter: prog "
-	                                 " 1 processes of others were not looked into (root may)");
+	                                 " 1 process of others not looked into (root may)");
 	shown.filter[0] = '\0';
 	draw();
-	assert_string_equal(line_at(23), "h help  / filter  < > sort by pid (reversed)  q quit  1 processes "
-	                                 "of others were not looked into (root may)");
+	assert_string_equal(line_at(23), "h help  / filter  < > sort by pid (reversed)  q quit  1 process "
+	                                 "of others not looked into (root may)");
 	/* Where no row matches, the table has the remark. */
 	strcpy(shown.filter, "none");
 	draw();

@@ -1,5 +1,6 @@
 #include "put.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -244,6 +245,14 @@ void cli_printf(const char *format, ...)
 }
 
 /* -- figures ---------------------------------------------------------------------------------- */
+
+struct spill_word cli_count(uint64_t count, const char *noun)
+{
+	struct spill_word word;
+
+	snprintf(word.text, sizeof(word.text), "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
+	return word;
+}
 
 struct spill_word cli_size_or_dash(uint64_t bytes)
 {

@@ -24,6 +24,9 @@ void cli_vfprintf(FILE *out, const char *format, va_list arguments) __attribute_
 /* Writes the JSON line with an escape for each unprintable character. pre: valid JSON */
 void cli_put_json_line(FILE *out, const char *line, size_t length);
 
+/* "1 line", "2 lines". */
+struct spill_word cli_count(uint64_t count, const char *noun);
+
 /* The size in a table's column; "-" for 0. */
 struct spill_word cli_size_or_dash(uint64_t bytes);
 

@@ -6,7 +6,7 @@ function barOf(device) {
 	const parts = [["device_bytes", "on the card", "var(--device)"], ["host_bytes", "in host memory", "var(--host)"],
 		["managed_bytes", "managed", "var(--managed)"],
 		["refused", "refused", "var(--bad)"]].filter(([key]) => fit[key]);
-	const words = "wanted " + size(fit.wanted) + ": " + parts.map(([key,
+	const words = "needed " + size(fit.wanted) + ": " + parts.map(([key,
 		text]) => size(fit[key]) + " " + text).join(", ") + "; usable " + size(fit.usable);
 	const bar = make("div", {class: "bar", role: "img", "aria-label": words},
 		parts.map(([key, , tone]) => make("i",

@@ -16,12 +16,12 @@ function spilledBy(rows, key, words = namedOf) {
 	const spilled = rows.filter((row) => row[key]).sort((a, b) => b[key] - a[key]);
 	const more = spilled.length - 5;
 
-	return spilled.slice(0, 5).map((row) => words(row.name, row[key])).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
+	return spilled.slice(0, 5).map((row) => words(row.name, row[key])).join("; ") + (more > 0 ? "; and " + more + " more" : "") ||
 		"not told: the log lacks these lines";
 }
 
 const moved = (bytes, moves, reasons) => size(bytes) + " in " + plural(moves, "move") + ": " +
-	reasons.map((row) => becauseOf(row.name, row.bytes)).join(", ");
+	reasons.map((row) => becauseOf(row.name, row.bytes)).join("; ");
 
 /* words: the parts of the sentence. `bad`: it is about an out of memory; `good`: nothing left the card. */
 const headline = (words, bad, good) =>

@@ -123,7 +123,8 @@ void log_end(struct log_output *output, struct log_reading *reading)
 		if (output->counting)
 			cli_rules_print(stdout);
 		if (reading->later)
-			printf("%lu records of a later version of spill are not shown\n", reading->later);
+			cli_printf("not shown: %s of a later version of spill\n",
+			           cli_count(reading->later, "record").text);
 		else if (!reading->ended)
 			printf("no exit line: %s\n", cli_life_words(life_of(output, reading)));
 	}

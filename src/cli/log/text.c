@@ -44,7 +44,8 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 	SPILL_RANKS(X)
 #undef X
 	if (start->continues)
-		fprintf(out, ", goes on behind %" PRIu64 " lines in other files", start->continues);
+		cli_fprintf(out, ", goes on behind %s in other files",
+		            cli_count(start->continues, "line").text);
 	fputc('\n', out);
 	for (unsigned i = 0; i < start->device_count; i++)
 		cli_fprintf(out, "  device %d: %s, %s\n", start->devices[i].device, start->devices[i].name,

@@ -16,12 +16,12 @@ static void put_answer(const struct cli_replay_run *run)
 	if (!run->judged)
 		cli_printf("could not be judged: %s\n", run->why);
 	else if (run->refused)
-		printf("does not fit: %" PRIu64 " of %" PRIu64 " requests would be out of memory (%" PRIu64
-		       " were in the recording, too); %" PRIu64 " would be elsewhere than they were\n",
-		       run->refused, run->alloc_count, run->refused - run->newly_refused,
-		       run->elsewhere.count);
+		printf(
+		    "would run out of memory: %" PRIu64 " of %" PRIu64 " requests would be refused (%" PRIu64
+		    " of them also in the recording); %" PRIu64 " would be elsewhere than they were\n",
+		    run->refused, run->alloc_count, run->refused - run->newly_refused, run->elsewhere.count);
 	else
-		printf("fits: nothing would be out of memory; %" PRIu64 " of %" PRIu64
+		printf("would run: nothing would be out of memory; %" PRIu64 " of %" PRIu64
 		       " allocations would be elsewhere than they were\n",
 		       run->elsewhere.count, run->alloc_count);
 }
@@ -150,14 +150,16 @@ static void put_limits(const struct cli_replay_run *run)
 		uint64_t other = run->setting.cards[limit->device].other;
 
 		fputs(i ? "" : "\n", stdout);
-		cli_printf("  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64
-		           " (%s) on, a card of %s; it runs from ",
-		           limit->device, limit->all, spill_size(limit->all).text,
-		           spill_size(limit->all + limit->reserve + other).text);
+		cli_printf(
+		    "  device %d: nothing is elsewhere for lack of room if device.limit is at least %" PRIu64
+		    " (%s), on a card of at least %s; ",
+		    limit->device, limit->all, spill_size(limit->all).text,
+		    spill_size(limit->all + limit->reserve + other).text);
 		if (limit->least)
-			cli_printf("%" PRIu64 " (%s) on\n", limit->least, spill_size(limit->least).text);
+			cli_printf("nothing is out of memory if it is at least %" PRIu64 " (%s)\n",
+			           limit->least, spill_size(limit->least).text);
 		else
-			cli_printf("%s on: all of it can be elsewhere\n", spill_size(0).text);
+			puts("nothing is out of memory whatever it is, because all memory can be elsewhere");
 	}
 }
 
@@ -191,10 +193,11 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		           "itself by caller: %s\n",
 		           run->rules);
 	if (summary->end.bad || summary->end.later || summary->end.late)
-		printf(
-		    "  %lu lines that are not records, %lu of a later version, %lu events too late for their "
-		    "order: figures may be wrong\n",
-		    summary->end.bad, summary->end.later, summary->end.late);
+		cli_printf(
+		    "  figures may be wrong: %s that cannot be read as a record, %s of a later version, %s "
+		    "too late for their order\n",
+		    cli_count(summary->end.bad, "line").text, cli_count(summary->end.later, "record").text,
+		    cli_count(summary->end.late, "event").text);
 }
 
 /* -- several runs ----------------------------------------------------------------------------- */
@@ -290,7 +293,7 @@ static void put_runs(const struct cli_replay *replay)
 
 	for (size_t i = 0; i < replay->count; i++)
 		fit += cli_replay_fits(&replay->runs[i]);
-	printf("%zu of %zu runs fit\n", fit, replay->count);
+	printf("%zu of %zu runs would run without an out of memory\n", fit, replay->count);
 	for (size_t i = 0; i < replay->count; i++) {
 		const struct cli_summary *summary = &replay->report.summaries.runs[i];
 

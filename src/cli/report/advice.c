@@ -55,7 +55,7 @@ static uint64_t less_of_others(const struct cli_summary *summary, const struct c
 	return to_blame ? less : 0;
 }
 
-/* "1.73 GiB less on device 0 (7.08 GiB wanted + 64.00 MiB device.reserve - 5.42 GiB room = …)" */
+/* "1.73 GiB less on device 0 (7.08 GiB needed + 64.00 MiB device.reserve - 5.42 GiB room = …)" */
 static void advise_device(struct spill_text *text, const struct cli_summary *summary,
                           const struct cli_device *device, bool partial)
 {
@@ -67,7 +67,7 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 		return;
 	less = spill_size(0 - (uint64_t)row.surplus + reserve);
 	begin_smaller(text, summary);
-	spill_text_format(text, "%s%s less on device %u (%s wanted", partial ? "at least " : "", less.text,
+	spill_text_format(text, "%s%s less on device %u (%s needed", partial ? "at least " : "", less.text,
 	                  (unsigned)device->device, spill_size(device->fit.wanted).text);
 	if (reserve)
 		spill_text_format(text, " + %s device.reserve", spill_size(reserve).text);

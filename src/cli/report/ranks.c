@@ -24,7 +24,7 @@ static void add_fullest(struct spill_text *text, const struct cli_job *job)
 	const struct cli_device *device = job->full;
 
 	add_rank(text, job->fullest);
-	spill_text_format(text, ": %s wanted at once on device %u", spill_size(device->fit.wanted).text,
+	spill_text_format(text, ": %s needed at once on device %u", spill_size(device->fit.wanted).text,
 	                  (unsigned)device->device);
 	if (device->bytes) {
 		double percent = 100 * (double)device->fit.wanted / (double)device->bytes + 0.5;

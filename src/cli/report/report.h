@@ -52,7 +52,7 @@ uint64_t cli_report_reserve(const struct cli_summary *summary, const struct cli_
 
 /* -- words.c: the sentences that the text, JSON and the page have in common ------------------ */
 
-/* "8.78 GiB wanted by this program; 134.42 GiB held by other programs …; 17.56 MiB free of …" */
+/* "8.78 GiB needed by this program; 134.42 GiB held by other programs …; 17.56 MiB free of …" */
 void cli_report_shortage(struct spill_text *text, const struct cli_shortage *shortage);
 
 /* "none was final; 20 requests were refused once on purpose, so that …". "none": there was none. */

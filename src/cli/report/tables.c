@@ -101,7 +101,7 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 			cli_printf("\n  would it have fitted at its highest demand, with %s of the card, or "
 			           "what others held, kept free?\n",
 			           spill_size(margin).text);
-			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
+			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "needed",
 			           "on device", "on host", "managed", "refused", "others", "free");
 		}
 		any = true;

@@ -117,11 +117,11 @@ static void put_rows(const char *label, const struct cli_table *table, struct te
 	cli_report_label(label);
 	for (size_t i = 0; i < NAMES && i < count; i++) {
 		row = next_largest(table, telling, row);
-		cli_printf("%s", i ? ", " : "");
+		cli_printf("%s", i ? "; " : "");
 		telling.put(row, spill_size(telling.bytes_of(row)), telling.files);
 	}
 	if (count > NAMES)
-		printf(" and %zu more", count - NAMES);
+		printf("; and %zu more", count - NAMES);
 	if (!count)
 		fputs("not told: the log lacks these lines", stdout);
 	putchar('\n');
@@ -132,9 +132,9 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	if (!count)
 		return;
 	cli_report_label(label);
-	cli_printf("%s in %" PRIu64 " move%s", spill_size(bytes).text, count, count == 1 ? "" : "s");
+	cli_printf("%s in %s", spill_size(bytes).text, cli_count(count, "move").text);
 	for (size_t i = 0; i < by_reason->count; i++) {
-		cli_printf("%s", i ? ", " : ": ");
+		cli_printf("%s", i ? "; " : ": ");
 		put_reason(&by_reason->rows[i], spill_size(by_reason->rows[i].bytes), NULL);
 	}
 	putchar('\n');
@@ -270,9 +270,9 @@ static void put_totals(const struct cli_summary *summary)
 	if (summary->ooms.honest)
 		printf(" (%" PRIu64 " once on purpose)", summary->ooms.honest);
 	putchar('\n');
-	printf("  moved to the host %" PRIu64 " times (%" PRIu64 " bytes), moved back %" PRIu64
-	       " times (%" PRIu64 " bytes)\n",
-	       totals->demotions, totals->demoted, totals->promotions, totals->promoted);
+	cli_printf("  moved to the host %s (%" PRIu64 " bytes), moved back %s (%" PRIu64 " bytes)\n",
+	           cli_count(totals->demotions, "time").text, totals->demoted,
+	           cli_count(totals->promotions, "time").text, totals->promoted);
 	cli_printf("  %-12s%20s%20s%20s\n", "bytes", "device", "host", "managed");
 	put_bytes("at the end", &totals->live);
 	put_bytes("at most", &totals->peak);
@@ -286,10 +286,11 @@ static void put_differences(const struct cli_summary *summary)
 	unsigned count = cli_summary_differences(summary, differences);
 
 	if (summary->end.missing) {
-		printf("  %" PRIu64 " LINES OF THIS RUN ARE MISSING: its log was rotated, removed or "
+		printf("  %" PRIu64 " LINE%s OF THIS RUN %s MISSING: its log was rotated, removed or "
 		       "truncated while it ran. The figures\n  cover the other lines. Put "
 		       "rotated pieces into one folder to read them as one run\n",
-		       summary->end.missing);
+		       summary->end.missing, summary->end.missing == 1 ? "" : "S",
+		       summary->end.missing == 1 ? "IS" : "ARE");
 		return;
 	}
 	if (!count)
@@ -309,21 +310,25 @@ static void put_doubts(const struct cli_summary *summary)
 	const struct cli_trace_end *end = &summary->end;
 
 	if (left[SPILL_DROP_ALLOC].count || left[SPILL_DROP_SPILL].count || left[SPILL_DROP_FREE].count)
-		printf("  log.max left out %" PRIu64 " allocations and %" PRIu64
-		       " frees: the totals have them, devices and tables do not\n",
-		       left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count,
-		       left[SPILL_DROP_FREE].count);
+		cli_printf(
+		    "  log.max left out %s and %s: the totals have them, devices and tables do not\n",
+		    cli_count(left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count, "allocation").text,
+		    cli_count(left[SPILL_DROP_FREE].count, "free").text);
 	if (end->bad)
-		printf("  %lu lines are not records\n", end->bad);
+		cli_printf("  not counted: %s that cannot be read as a record\n",
+		           cli_count(end->bad, "line").text);
 	if (end->later)
-		printf("  %lu records of a later version of spill are not counted\n", end->later);
+		cli_printf("  not counted: %s of a later version of spill\n",
+		           cli_count(end->later, "record").text);
 	if (end->late)
-		printf("  %lu events came so late that peaks may be too low\n", end->late);
+		cli_printf("  %s came so late that peaks may be too low\n",
+		           cli_count(end->late, "event").text);
 	if (summary->unknown_frees && summary->all_told)
-		printf("  %" PRIu64 " frees of allocations that are not in the log\n",
-		       summary->unknown_frees);
+		cli_printf("  the log has %s of memory whose allocation it does not have\n",
+		           cli_count(summary->unknown_frees, "free").text);
 	if (summary->after_exit)
-		printf("  %" PRIu64 " events after the exit line are not counted\n", summary->after_exit);
+		cli_printf("  not counted: %s after the exit line\n",
+		           cli_count(summary->after_exit, "event").text);
 }
 
 static void put_notes(const struct cli_summary *summary)

@@ -10,7 +10,7 @@ void cli_report_shortage(struct spill_text *text, const struct cli_shortage *sho
 		spill_text_add(text, "the log does not tell what was free");
 		return;
 	}
-	spill_text_format(text, "%s wanted by this program", spill_size(shortage->demand).text);
+	spill_text_format(text, "%s needed by this program", spill_size(shortage->demand).text);
 	if (shortage->refused)
 		spill_text_format(text, " (%s of it refused)", spill_size(shortage->refused).text);
 	spill_text_format(text, "; %s " SPILL_HELD_BY_OTHERS "; %s free of %s, at ",

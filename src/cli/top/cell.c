@@ -248,8 +248,8 @@ void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, s
 	if (look->other)
 		cli_top_add(text, size, "%zu of another version of libspill; ", look->other);
 	if (look->closed)
-		cli_top_add(text, size, "%zu processes of others were not looked into (root may); ",
-		            look->closed);
+		cli_top_add(text, size, "%zu process%s of others not looked into (root may); ", look->closed,
+		            look->closed == 1 ? "" : "es");
 	if (strlen(text) >= 2)
 		text[strlen(text) - 2] = '\0';
 }

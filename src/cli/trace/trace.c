@@ -261,8 +261,8 @@ static bool read_file(struct cli_trace *trace, const char *path, enum cli_files 
 	else if (!any)
 		cli_complain(trace->command, path, "no records");
 	if (trace->complaints > COMPLAINTS)
-		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are not records\n", trace->command,
-		            path, trace->complaints - COMPLAINTS);
+		cli_fprintf(stderr, "spill %s: %s: and %s of this kind\n", trace->command, path,
+		            cli_count(trace->complaints - COMPLAINTS, "more line").text);
 	cli_lines_close(&lines);
 	return any && !lines.error && !trace->broken;
 }
