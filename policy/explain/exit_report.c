@@ -33,7 +33,7 @@ static void put_moves(struct spill_block *block, const char *what, uint64_t byte
 static void put_where_line(struct spill_block *block, const struct spill_totals *totals)
 {
 	spill_block_begin(block);
-	spill_block_put(block, "  placed there: %s in %" PRIu64 " of %" PRIu64 " allocations",
+	spill_block_put(block, "  placed off the card: %s in %" PRIu64 " of %" PRIu64 " allocations",
 	                spill_sums(&totals->spilled).text, totals->spills, totals->allocs);
 	put_moves(block, "; moved to the host", totals->demoted, totals->demotions);
 	put_moves(block, ", moved back", totals->promoted, totals->promotions);

@@ -85,6 +85,7 @@ load doctor.bash
 	simulated -- --root m -- ./llama-server -m nowhere.gguf
 	ends_with 1
 	has "warning [program] the model nowhere.gguf cannot be read: No such file or directory"
+	has_not "nowhere.gguf: No such" # told once
 	# Without a driver, too.
 	run "$spill" doctor --quick --root m -- ./llama-server --model nowhere.gguf
 	ends_with 1

@@ -36,7 +36,7 @@ told_alike() {
 		[[ $(line $name spilled) == "yes: $(of $name .story.size)" ]]
 		screen $name | lacks 'spills [0-9]|demotions|[0-9]{9}'
 		lacks '^  spilled +[0-9]|spills [0-9]' <"$name.txt"
-		"$spill" report --summary "$name.jsonl" | grep -q ' placed there  *spilled '
+		"$spill" report --summary "$name.jsonl" | grep -q ' placed off  *spilled '
 		"$spill" log "$name.jsonl" | lacks ' allocations spilled'
 	done
 	"$spill" log llama.jsonl | grep -qF 'end (exit): 1 of 11 allocations placed off the card, in all 1.61 GiB host; '
@@ -67,7 +67,7 @@ assert less == total and abs(of(wanted) + of(reserve) - of(room) - of(total)) < 
 	logs
 	for name in $names; do
 		run cat "$name.txt"
-		has_line "  would it have fitted at its highest demand, with 1.00 GiB of the card, or what others held, kept free?"
+		has_line "  would it have fitted when it needed most, with 1.00 GiB of the card, or what others held, kept free?"
 		has_not "surplus"
 		[ "$(of $name '.devices[0].fit.surplus < 0')" = true ]
 		[ "$(of $name '.devices[0].fit.reserve')" = 67108864 ]

@@ -23,13 +23,13 @@ with_function() {
 	ends_with 1
 	[ "${lines[0]}" = "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13.0" ]
 	[ "${lines[1]}" = "  ended          by itself after 15.0 s (the log does not know the exit code)" ]
-	[ "${lines[2]}" = "  out of memory  1" ]
+	[ "${lines[2]}" = "  out of memory  1 request was refused" ]
 	[ "${lines[3]}" = "  refused by     host.limit (rule default); 512 B asked by prog+0x1 with cudaMalloc" ]
 	[[ ${lines[4]} == "  would help     a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"* ]]
 	[ "${lines[5]}" = "  spilled        yes: up to 2.04 GiB was in host memory; at most 8.04 GiB was wanted at once, and at most 6.00 GiB was on the card" ]
-	[ "${lines[6]}" = "  read there     the time that kernels lost by reading it there is not known" ]
+	[ "${lines[6]}" = "  read in place  the time that kernels lost by reading it there is not known" ]
 	[ "${lines[7]}" = "  memory lacked  device 0: the log does not tell what was free" ]
-	[ "${lines[8]}" = "  placed there   1 of 2 allocations, in all 2.04 GiB host" ]
+	[ "${lines[8]}" = "  placed off     1 of 2 allocations, in all 2.04 GiB host" ]
 	[ "${lines[9]}" = "  where          split: 2.04 GiB of it on the host, the rest on the card" ]
 	[ "${lines[10]}" = "  why            2.04 GiB because the card was full" ]
 	[ "${lines[11]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
@@ -43,7 +43,7 @@ with_function() {
 		ended
 		spilled
 		cost
-		read there
+		read in place
 		memory lacked
 		asked by
 		moved to host
@@ -65,7 +65,7 @@ with_function() {
 	} >all.jsonl
 	run "$spill" report all.jsonl
 	ends_with 1
-	diff <(sed -n '/^  log /,$p' <<<"$output" | grep -oE '^  log|THE SUMS|cannot be read as a record|^  device|would it have fitted|by (caller|place|rule|reason)$|the largest allocations|moved to the host most|^  out of memory: .*|^  at 13\.0|^    ([a-z ]*:|refused|this process)|^  notes: .*|evil|^  allocations|^  moved|^  bytes|^  at the end|^  at most|^  placed there') - <<-END
+	diff <(sed -n '/^  log /,$p' <<<"$output" | grep -oE '^  log|THE SUMS|cannot be read as a record|^  device|would it have fitted|by (caller|place|rule|reason)$|the largest allocations|moved to the host most|^  out of memory: .*|^  at 13\.0|^    ([a-z ]*:|refused|this process)|^  notes: .*|evil|^  allocations|^  moved|^  bytes|^  at the end|^  at most|^  placed off') - <<-END
 		  log
 		THE SUMS
 		    ooms:
@@ -94,7 +94,7 @@ with_function() {
 		  bytes
 		  at the end
 		  at most
-		  placed there
+		  placed off
 	END
 	has_line "      1.00 GiB  libggml-cuda.so+0x1a2b  in 1 allocation: 1.00 GiB device"
 }
@@ -105,7 +105,7 @@ with_function() {
 	has_line "  moved to the host 0 times (0 bytes), moved back 0 times (0 bytes)"
 	has_line "  at the end            1073741824                   0                   0"
 	has_line "  at most               6442450944          2187149312                   0"
-	has_line "  placed there                   0          2187149312                   0"
+	has_line "  placed off                     0          2187149312                   0"
 	has_line "  each of these figures equals the program's own count (exit line)"
 }
 
@@ -404,7 +404,7 @@ example="$BATS_TEST_DIRNAME/data/first-2026-11-21.jsonl"
 	told="kernels lost about 2.5 s, 27 % of the 9.2 s, by reading about 5.60 GiB of it over the link"
 	[ "$(json "$log" | jq -r .runs[0].story.in_place)" = "$told" ]
 	run "$spill" report "$log"
-	has_line "  read there     $told"
+	has_line "  read in place  $told"
 	"$spill" report --html - "$log" | grep -qF "\"in_place\":\"$told\""
 	"$spill" log "$log" | tail -n 1 | grep -qF "; $told; still held "
 	[ "$("$spill" log "$log" | grep -c 'use   of host memory so far: kernels lost about ')" = "$(grep -c '"kind":"use"' "$log")" ]
@@ -438,7 +438,7 @@ example="$BATS_TEST_DIRNAME/data/first-2026-11-21.jsonl"
 	"$spill" report --summary "$data/story.jsonl" | grep -qF " $(jq -r '.runs[0].story.peak_bytes / 1048576 * 100 | round / 100' story.json).00 MiB "
 	# The log is older than the time that kernels lost.
 	in_place="the time that kernels lost by reading it there is not known (movable.follow = off)"
-	[ "${lines[7]}" = "  read there     $in_place" ]
+	[ "${lines[7]}" = "  read in place  $in_place" ]
 	"$spill" log "$data/story.jsonl" | grep -qF "; $size; $cost; $in_place; still held "
 	# What others held, and so no room that the run would contradict.
 	[ "$(jq -c '.runs[0].devices[0] | [.shortage.told, .shortage.others, .fit.others, (.fit.surplus < 0)]' story.json)" = '[true,2097152,2097152,true]' ]
@@ -718,7 +718,7 @@ clock() {
 @test "what fits, against a margin, with the limit that holds for the device" {
 	run "$spill" report "$data/fit.jsonl"
 	ends_with 1
-	has_line "  would it have fitted at its highest demand, with 1.00 GiB of the card, or what others held, kept free?"
+	has_line "  would it have fitted when it needed most, with 1.00 GiB of the card, or what others held, kept free?"
 	# Devices and projections of scenario 5: 16304, 16368 and 32752 MiB for 39959, 42480 and 76200 MiB.
 	has_line "  0          15.92 GiB   39.02 GiB   14.65 GiB   24.37 GiB           -           -           -    1.27 GiB  no: 24.10 GiB missing"
 	has_line "  1          15.98 GiB   41.48 GiB   14.65 GiB   10.63 GiB    5.31 GiB   10.89 GiB           -    1.34 GiB  no: 26.50 GiB missing"

@@ -119,7 +119,7 @@ class Same(ScriptCase):
         story, oom = run["story"], run["ooms"][-1]
         end = done.stderr.splitlines()[-1]
         self.assertEqual(end, f"spill: script: {told(story)}; log {self.log}")
-        self.assertIn(f"  spilled        yes: {story['size']}\n  cost           {story['cost']}\n  read there     {story['in_place']}\n", text)
+        self.assertIn(f"  spilled        yes: {story['size']}\n  cost           {story['cost']}\n  read in place  {story['in_place']}\n", text)
         self.assertIn(json.dumps(story["size"]), page)
         self.assertIn(json.dumps(story["cost"]), page)
         self.assertIn(json.dumps(story["in_place"]), page)

@@ -270,7 +270,7 @@ TEST(the_end)
 	    "the "
 	    "4.0 s, by reading about 9.00 GiB of it over the link; 1 refused as out of memory, with those of "
 	    "oom.honest_first, which are asked again\n"
-	    "spill:   placed there: 2.00 GiB host, 7 B managed in 3 of 12 allocations; moved to the host "
+	    "spill:   placed off the card: 2.00 GiB host, 7 B managed in 3 of 12 allocations; moved to the host "
 	    "1.00 GiB in 2 moves, moved back 512.00 MiB in 1 move\n"
 	    "spill:   why: 1.00 GiB because the card was full, 512.00 MiB because of device.limit or a "
 	    "rule's "

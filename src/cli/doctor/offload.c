@@ -71,6 +71,9 @@ void doctor_look_at_model(const struct doctor_patient *patient, const struct doc
 	struct decode_offload result;
 	if (!path)
 		return;
+	char part[PATH_MAX];
+	if (path == find_named_model(patient->words) && gguf_unreadable(path, part))
+		return; /* there is a warning already */
 	const char *problem = gguf_read(path, &file);
 	if (problem) {
 		doctor_find(DOCTOR_model_closed, "%s: %s", path, problem);

@@ -52,7 +52,7 @@ function factsOf(run) {
 	const add = (term, text) => text && facts.push(make("dt", {}, term), make("dd", {}, text));
 
 	if (totals.spills) {
-		add("placed there", sums(totals.spilled) + ", by " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
+		add("placed off", sums(totals.spilled) + ", by " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
 		add("where", spilledBy(run.by_place, "spilled", placedOf));
 		add("why", spilledBy(run.by_reason, "spilled", becauseOf));
 	}
@@ -112,7 +112,7 @@ function verdictOfAll(pick) {
 	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"},
 		headline([plural(runs.length, "run"), outOf(surfaced), away], surfaced, !runs.some(wasAway)),
 		held ? make("p", {class: "lead"}, "Moves held the programs up for " + time(held, 0.01) + " in all.") : null,
-		make("dl", {class: "facts"}, ranksOf(pick), make("dt", {}, "placed there"), make("dd", {}, sums(data.sum.spilled)),
+		make("dl", {class: "facts"}, ranksOf(pick), make("dt", {}, "placed off"), make("dd", {}, sums(data.sum.spilled)),
 			make("dt", {}, "moved to host"), make("dd", {}, data.sum.demotions ? size(data.sum.demoted_bytes) + " in " + plural(data.sum.demotions, "move") : "nothing"),
 			make("dt", {}, "held at most"),
 			make("dd", {}, sums(data.sum.peak) + ", if all had their peaks at once"),

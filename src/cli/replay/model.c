@@ -251,11 +251,8 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	                                .stays_from = UINT64_MAX};
 	if (asked->memory >= CLI_MEMORY_MANAGED) {
 		keep_as_asked(model, asked, slot);
-		return (struct cli_answer){.served = true,
-		                           .place = slot->place,
-		                           .held = slot->held,
-		                           .reason = "asked",
-		                           .rule = "default"};
+		return (struct cli_answer){
+		    .served = true, .place = slot->place, .held = slot->held, .reason = "asked"};
 	}
 	asks_growth = find_rule(&request);
 	request.answer.rule = request.rule ? request.rule->name : "default";

@@ -98,7 +98,7 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 		if (!summary->devices[i].bytes)
 			continue;
 		if (!any) {
-			cli_printf("\n  would it have fitted at its highest demand, with %s of the card, or "
+			cli_printf("\n  would it have fitted when it needed most, with %s of the card, or "
 			           "what others held, kept free?\n",
 			           spill_size(margin).text);
 			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "needed",
@@ -217,7 +217,7 @@ void cli_report_runs(const struct cli_report *report)
 		           hosts);
 	cli_report_ranks(report);
 	cli_printf("  %-6s%-10s%12s%14s%12s%12s%12s%12s%12s%12s%8s  %-16s  %-12s  %s\n", "rank", "ended",
-	           "allocations", "placed there", "spilled", "held up", "moved", "peak device", "peak host",
+	           "allocations", "placed off", "spilled", "held up", "moved", "peak device", "peak host",
 	           "managed", "oom", "program", "host", "log");
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];

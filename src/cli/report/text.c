@@ -165,7 +165,7 @@ static void put_story(const struct spill_story *story)
 	spill_story_size(&text, story);
 	cli_printf("%s%s\n", story->any ? "yes: " : "no: ", buffer);
 	put_sentence("cost", spill_story_cost, story);
-	put_sentence("read there", spill_story_in_place, story);
+	put_sentence("read in place", spill_story_in_place, story);
 }
 
 static void put_shortage(const struct cli_device *device)
@@ -198,7 +198,7 @@ void cli_report_spills(const struct cli_summary *summary)
 			put_shortage(&summary->devices[i]);
 	}
 	if (totals->spills) {
-		cli_report_label("placed there");
+		cli_report_label("placed off");
 		cli_printf("%" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
 		           totals->allocs, spill_sums(&totals->spilled).text);
 		put_rows("where", &summary->views[CLI_BY_PLACE],
@@ -276,7 +276,7 @@ static void put_totals(const struct cli_summary *summary)
 	cli_printf("  %-12s%20s%20s%20s\n", "bytes", "device", "host", "managed");
 	put_bytes("at the end", &totals->live);
 	put_bytes("at most", &totals->peak);
-	put_bytes("placed there", &totals->spilled);
+	put_bytes("placed off", &totals->spilled);
 	put_equal(summary);
 }
 

@@ -26,7 +26,7 @@ void cli_report_refusals(struct spill_text *text, const struct cli_summary *summ
 	if (!final && !once)
 		spill_text_add(text, "none");
 	else if (final && !once)
-		spill_text_format(text, "%llu", final);
+		spill_text_format(text, "%llu request%s refused", final, final == 1 ? " was" : "s were");
 	else if (final)
 		spill_text_format(text, "%llu %s final; ", final, final == 1 ? "was" : "were");
 	else
