@@ -126,7 +126,7 @@ void log_end(struct log_output *output, struct log_reading *reading)
 			cli_printf("not shown: %s of a later version of spill\n",
 			           cli_count(reading->later, "record").text);
 		else if (!reading->ended)
-			printf("no exit line: %s\n", cli_life_words(life_of(output, reading)));
+			cli_printf("no exit line: %s\n", cli_life_words(life_of(output, reading)));
 	}
 	cli_run_files_free(&reading->files);
 	cli_lines_close(&reading->lines);

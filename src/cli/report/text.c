@@ -286,11 +286,11 @@ static void put_differences(const struct cli_summary *summary)
 	unsigned count = cli_summary_differences(summary, differences);
 
 	if (summary->end.missing) {
-		printf("  %" PRIu64 " LINE%s OF THIS RUN %s MISSING: its log was rotated, removed or "
-		       "truncated while it ran. The figures\n  cover the other lines. Put "
-		       "rotated pieces into one folder to read them as one run\n",
-		       summary->end.missing, summary->end.missing == 1 ? "" : "S",
-		       summary->end.missing == 1 ? "IS" : "ARE");
+		cli_printf("  %" PRIu64 " LINE%s OF THIS RUN %s MISSING: its log was rotated, removed or "
+		           "truncated while it ran. The figures\n  cover the other lines. Put "
+		           "rotated pieces into one folder to read them as one run\n",
+		           summary->end.missing, summary->end.missing == 1 ? "" : "S",
+		           summary->end.missing == 1 ? "IS" : "ARE");
 		return;
 	}
 	if (!count)
