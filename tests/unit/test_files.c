@@ -136,7 +136,7 @@ TEST(the_text_of_a_caller)
 	snprintf(text, sizeof(text), "test_files%s (%s)", caller, known);
 	assert_string_equal(cli_caller_text(&files, at("test_files", caller)).text, text);
 	assert_string_equal(cli_caller_text(&files, "other+0x10").text, "other+0x10");
-	assert_string_equal(cli_caller_text(&files, NULL).text, "?");
+	assert_string_equal(cli_caller_text(&files, NULL).text, "not known");
 	assert_string_equal(cli_caller_text(NULL, "test_files+0x10").text, "test_files+0x10");
 }
 
