@@ -647,8 +647,8 @@ class Nothing(FollowCase):
         self.assertEqual(self.moves("promote", None), [])
 
     def test_a_bad_word_is_told(self):
-        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, "make:1:4"], SPILL_MOVABLE_FOLLOW="yes")
-        self.assertTrue(re.search("SPILL_MOVABLE_FOLLOW: bad value 'yes'", done.stderr), done.stderr)
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, "make:1:4"], SPILL_MOVABLE_FOLLOW="always")
+        self.assertTrue(re.search("SPILL_MOVABLE_FOLLOW: bad value 'always'", done.stderr), done.stderr)
 
 
 del FollowCase
