@@ -26,8 +26,7 @@ void spill_device_memory_unserved(int device, uint64_t bytes)
 	unserved.bytes = bytes;
 }
 
-/* What the driver's answer counts as taken by this process. */
-static uint64_t served_bytes(int device)
+uint64_t spill_device_memory_held(int device)
 {
 	uint64_t held = spill_account_device_held(device);
 	return unserved.bytes && unserved.device == device ? spill_minus(held, unserved.bytes) : held;
@@ -45,7 +44,8 @@ int spill_device_memory(const struct spill_backend *backend, int device, uint64_
 	if (result || !answer || !spill_seq_write_begin(&answer->lock))
 		return result;
 	/* 0 free bytes: the driver may not have known (backend.h). An older answer would be wrong. */
-	const uint64_t figures[FIGURES] = {*free, *free ? *total : 0, served_bytes(device), spill_clock_ns()};
+	const uint64_t figures[FIGURES] = {*free, *free ? *total : 0, spill_device_memory_held(device),
+	                                   spill_clock_ns()};
 	spill_seq_put(answer->figure, figures, FIGURES);
 	spill_seq_write_end(&answer->lock);
 	return result;

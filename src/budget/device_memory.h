@@ -17,6 +17,9 @@ int spill_device_memory(const struct spill_backend *backend, int device, uint64_
  */
 void spill_device_memory_unserved(int device, uint64_t bytes);
 
+/* Bytes of this process that the driver's free bytes lack: what is charged, less what is not served yet. */
+uint64_t spill_device_memory_held(int device);
+
 /*
  * The last answer, with its age. .total == 0: there is none, the driver did not know, or a thread is
  * writing it.

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "account.h"
 #include "capture.h"
 #include "clock.h"
 #include "device_memory.h"
@@ -62,7 +61,7 @@ static struct spill_shortfall shortfall_of(const struct spill_demotion *demotion
 	spill_device_memory(demotion->backend, demotion->device, &free, &total);
 	struct spill_shortfall shortfall =
 	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
-	                           spill_account_device_held(demotion->device),
+	                           spill_device_memory_held(demotion->device),
 	                           spill_device_limit(demotion->backend, demotion->device));
 	if (demotion->keeps_reserve)
 		shortfall.least = shortfall.wanted;

@@ -114,7 +114,8 @@ static int setup(void **state)
 	spill_process_use_policy(&policy);
 	walk_nothing();
 	memset(&world, 0, sizeof(world));
-	device_room = device_reserve = 0;
+	device_room = device_reserve = device_held = device_charged = 0;
+	device_limit = UINT64_MAX;
 	memset(&batch_world, 0, sizeof(batch_world));
 	what_was_said();
 	return 0;
@@ -217,6 +218,22 @@ TEST(a_demotion_from_begin_to_end)
 	assert_string_equal(what_was_said(),
 	                    "try:1 add:11 add:10 add:21 carry:3 settle:3 report:3 ahead:1 end:3 "
 	                    "hold:0 reserve:0 unlock:0");
+}
+
+/* What is charged for a request that is not served yet is no memory beside it, so that it is not asked for twice. */
+TEST(a_limit_counts_a_request_once)
+{
+	struct spill_demotion demotion = demotion_for(2);
+	demotion.keeps_reserve = true;
+	device_reserve = CHUNK;
+	device_room = 2 * CHUNK;
+	device_held = 4 * CHUNK;
+	device_charged = 2 * CHUNK;
+	device_limit = 6 * CHUNK;
+	on_device(4);
+	assert_true(spill_demote(&demotion));
+	assert_int_equal(demotion.freed, CHUNK);
+	what_was_said();
 }
 
 /* Another thread moves. It is waited for. */
