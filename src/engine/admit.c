@@ -92,9 +92,11 @@ static void retract_charge(struct spill_request *request)
  * The program sees an out of memory, with the vendor's error code. If the vendor keeps a last error
  * below its own call (HIP), it is raised again: our own calls in between have overwritten it.
  */
-static void surface_oom(struct spill_request *request, uint64_t free, uint64_t total)
+static void surface_oom(struct spill_request *request)
 {
 	const struct spill_backend *backend = request->admission.backend;
+	uint64_t free = 0, total = 0;
+	spill_device_memory(backend, request->device, &free, &total); /* the steps have changed it */
 	spill_ledger_count_oom(request->device);
 	spill_request_log_oom(request, backend, free, total);
 	if (request->admission.kind->refused && request->result == 0)
@@ -162,7 +164,7 @@ static bool take_fallback(struct spill_request *request)
 			return ask_driver(request);
 	}
 	if (outcome == SPILL_REFUSED)
-		surface_oom(request, free, total);
+		surface_oom(request);
 	else if (outcome == SPILL_SERVED)
 		finish_served(request);
 	return outcome == SPILL_AGAIN && ask_driver(request);
@@ -298,10 +300,8 @@ static bool handle_over_limit(struct spill_request *request, enum spill_refused_
 
 static void refuse_by_rule(struct spill_request *request)
 {
-	uint64_t free = 0, total = 0;
 	spill_admit_refused_by(request, request->admission.decision.refused_by);
-	spill_device_memory(request->admission.backend, request->device, &free, &total);
-	surface_oom(request, free, total);
+	surface_oom(request);
 }
 
 static bool decide_and_ask(struct spill_request *request);

@@ -40,6 +40,7 @@ static bool no_prepare, captures, in_capture, settled, not_accepted, falls_short
     allows, placed, repeats, surfaces;
 static bool captures_at_first_chain; /* a stream begins to capture then */
 static uint64_t growth_bytes, limit, held;
+static uint64_t device_free = 33;
 static uint64_t unserved; /* what the thread has charged, and the driver not served */
 
 static char next(const char **list)
@@ -227,7 +228,7 @@ void spill_ledger_count_oom(int device)
 void spill_request_log_oom(const struct spill_request *request, const struct spill_backend *vendor,
                            uint64_t free, uint64_t total)
 {
-	assert_true(free == 33 && total == 44);
+	assert_true(free == device_free && total == 44);
 	say(request->admission.refused_word, request->admission.attempts);
 }
 
@@ -238,7 +239,7 @@ uint64_t spill_device_limit(const struct spill_backend *vendor, int device)
 
 int spill_device_memory(const struct spill_backend *vendor, int device, uint64_t *free, uint64_t *total)
 {
-	*free = 33;
+	*free = device_free;
 	*total = 44;
 	return 0;
 }
@@ -389,7 +390,8 @@ enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
 {
 	char outcome = next(&outcomes);
 	assert_int_equal(cancel_state(), PTHREAD_CANCEL_DISABLE);
-	assert_int_equal(place_request->device_room, 33);
+	assert_int_equal(place_request->device_room, device_free);
+	device_free--; /* the steps take some */
 	assert_int_equal(unserved, 0);
 	assert_true(request->admission.full);
 	request->admission.fallback.surfaces = surfaces;
