@@ -222,7 +222,8 @@ class Unchanged(RealGpu):
 
     def test_the_simulators_own_contract_holds_here(self):
         # Eager loading: a kernel that is loaded at its first launch waits for one that is held (CUDA Programming Guide).
-        for name in ("", "_pool", "_share", "_processes", "_array", "_peer", "_edges", "_capture", "_graph", "_update", "_nvml", "_green"):
+        for name in ("", "_memory", "_vmm", "_work", "_pool", "_share", "_processes", "_array", "_peer", "_edges", "_capture", "_graph", "_update",
+                     "_nvml", "_green"):
             with self.subTest("test_driver" + name):
                 done = self.run_program([str(GPU.parent / f"sim/test/test_driver{name}"), harness.KERNELS], preload=False,
                                         CUDA_MODULE_LOADING="EAGER")
