@@ -268,12 +268,18 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	}
 }
 
+/* A green context releases its primary one. */
+static bool is_green_end(const struct spill_request *request)
+{
+	return request->op == SPILL_OP_PRIMARY_RELEASE && request->mode;
+}
+
 /* Finds the context that the call ends, before the vendor forgets it. False: none. */
 static bool identify(struct spill_request *request, const struct spill_backend *backend)
 {
 	switch (request->op) {
 	case SPILL_OP_PRIMARY_RELEASE:
-		if (request->mode && !backend->contexts->green_ends(request->green, &request->device))
+		if (is_green_end(request) && !backend->contexts->green_ends(request->green, &request->device))
 			return false;
 		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_PRIMARY_RESET:
@@ -286,6 +292,16 @@ static bool identify(struct spill_request *request, const struct spill_backend *
 }
 
 /*
+ * The default stream of a green context ends with it. The vendor does not wait for its work, and the next green
+ * context may have the same handle (measured, H200).
+ */
+static void end_default_stream(const struct spill_request *request, const struct spill_backend *backend)
+{
+	spill_deferred_stream_ended(backend, request->green);
+	spill_ordered_stream_ended(backend, request->green);
+}
+
+/*
  * While the vendor ends a context, the mover must not mark work or copy in it. So the end passes
  * the gate, like work. It begins inside the gate: until then a move may create objects in the
  * context, and they end with it.
@@ -294,6 +310,8 @@ static void begin_end(struct spill_request *request, const struct spill_backend 
 {
 	if (!identify(request, backend))
 		return;
+	if (is_green_end(request))
+		end_default_stream(request, backend);
 	/*
 	 * Objects that moves use in the context end first. PRIMARY_RELEASE may drop only one of
 	 * several references, so end_all does it then.
@@ -329,7 +347,7 @@ bool spill_engine_context(struct spill_request *request)
 	if (!request->end.backend)
 		return false;
 	bool ended = has_ended(request, backend);
-	if (request->op == SPILL_OP_PRIMARY_RELEASE && request->mode && request->result)
+	if (is_green_end(request) && request->result)
 		backend->contexts->green_made(request->green, request->device);
 	if (ended)
 		spill_contexts_ended(&request->end);

@@ -452,6 +452,29 @@ TEST(a_green_context_may_hold_the_last_reference)
 	assert_false(spill_request_next(&unknown));
 }
 
+/* Its handle comes back, and work of its default stream may still run. */
+TEST(a_later_green_context_has_another_default_stream)
+{
+	static const bool never = false;
+	const struct spill_stream_order order = {&others, &mine};
+	struct spill_placement *freed = make(&spill_place_host, &mine, CHUNK);
+	struct spill_request request = {
+	    .op = SPILL_OP_PRIMARY_RELEASE, .mode = 1, .api = "green", .green = &others};
+	freed->reusable = true;
+	freed->order = order;
+	freed->event = fake_vendor_event(&never);
+	freed->event_context = &mine;
+	freed->event_generation = spill_context_generation();
+	spill_deferred_add(freed);
+	primary_context = &mine;
+	greens = 1;
+	assert_true(spill_request_next(&request));
+	assert_false(spill_request_next(&request));
+	assert_null(spill_deferred_reuse(
+	    &(const struct spill_deferred_wanted){&spill_place_host, &backend, 0, &mine, CHUNK, order}));
+	primary_context = NULL;
+}
+
 TEST(a_call_that_is_refused_ends_nothing)
 {
 	uint64_t made = spill_context_generation();
