@@ -164,12 +164,12 @@ static int driver_version(void)
 
 static bool current(int *device, void **context)
 {
-	CUcontext now = NULL;
+	CUcontext owner = spill_cuda_owner_context(spill_cuda_current_context());
 	CUdevice ordinal;
-	if (spill_cuda.cuCtxGetCurrent(&now) || !now || spill_cuda.cuCtxGetDevice(&ordinal))
+	if (!owner || spill_cuda.cuCtxGetDevice(&ordinal))
 		return false;
 	*device = ordinal;
-	*context = spill_cuda_owner_context(now);
+	*context = owner;
 	return true;
 }
 
@@ -203,7 +203,8 @@ static int device_enter(int device, void **before)
 	CUdevice ordinal;
 	void *active;
 	*before = NULL;
-	if (spill_cuda_current_context() && !spill_cuda.cuCtxGetDevice(&ordinal) && ordinal == device)
+	if (spill_cuda_owner_context(spill_cuda_current_context()) && !spill_cuda.cuCtxGetDevice(&ordinal) &&
+	    ordinal == device)
 		return CUDA_SUCCESS;
 	if (spill_cuda_contexts.primary(device, &active)) {
 		*before = spill_cuda.cuCtxPushCurrent_v2(active) ? NULL : active;

@@ -61,7 +61,7 @@ bool spill_cuda_green_made(void *green, int device);
 bool spill_cuda_green_ends(void *green, int *device);
 const void *spill_cuda_current_green(void);
 
-/* The primary context, if the context is a green one. */
+/* The primary context, if the context is a green one. NULL: a green one that has ended, or none. */
 CUcontext spill_cuda_owner_context(CUcontext context);
 
 /*

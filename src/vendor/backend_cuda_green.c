@@ -16,6 +16,7 @@ struct green {
 	_Atomic(CUcontext) context; /* as it is current; NULL: it is not known yet, or any more */
 	CUcontext primary;          /* written before `context` */
 	int device;
+	_Atomic(CUcontext) ended; /* `context` of the last one here that has ended */
 };
 
 static struct green greens[MOST_GREENS];
@@ -30,10 +31,26 @@ static struct green *find_green(CUcontext context)
 	return NULL;
 }
 
+/*
+ * The end of a green context leaves it current. The driver refuses every use of it, but not the question for its device
+ * (measured, H200). A later context with that handle has a number.
+ */
+static bool has_ended(CUcontext context)
+{
+	unsigned count = atomic_load_explicit(&used_slots, memory_order_acquire);
+	unsigned long long id;
+	for (struct green *green = greens; green < greens + count; green++)
+		if (context && atomic_load_explicit(&green->ended, memory_order_acquire) == context)
+			return !spill_cuda.cuCtxGetId || spill_cuda.cuCtxGetId(context, &id);
+	return false;
+}
+
 CUcontext spill_cuda_owner_context(CUcontext context)
 {
 	const struct green *green = find_green(context);
-	return green ? green->primary : context;
+	if (green)
+		return green->primary;
+	return has_ended(context) ? NULL : context;
 }
 
 const void *spill_cuda_current_green(void)
@@ -87,9 +104,13 @@ bool spill_cuda_green_ends(void *handle, int *device)
 {
 	unsigned count = atomic_load(&used_slots);
 	for (struct green *green = greens; green < greens + count; green++) {
-		if (atomic_load(&green->handle) != handle || !atomic_exchange(&green->context, NULL))
+		CUcontext context = NULL;
+		if (atomic_load(&green->handle) == handle)
+			context = atomic_exchange(&green->context, NULL);
+		if (!context)
 			continue;
 		*device = green->device;
+		atomic_store(&green->ended, context);
 		atomic_store(&green->handle, NULL);
 		return true;
 	}

@@ -1,7 +1,7 @@
 /*
  * Green contexts: memory of each kind that is allocated while one is current, used by its streams, and freed after its
  * end; and memory that one stream frees while its kernel is still held, which no other stream may get. Some rounds, so
- * that each finds what the one before left.
+ * that each finds what the one before left. The first one ends while it is current.
  *
  * usage: green KERNELS COUNT MIB      COUNT buffers of MIB each, every other one in stream order
  *
@@ -204,6 +204,19 @@ static void orders(CUdevice device, int beside, size_t bytes)
 		check("free", cuMemFree_v2(buffers[i]), 1);
 }
 
+/* A green context that ends while it is current serves nothing any more, and nothing waits for it later. */
+static void end_while_current(CUdevice device, size_t bytes)
+{
+	struct green green = divide(device);
+	CUdeviceptr memory;
+
+	check("destroy stream", cuStreamDestroy_v2(green.stream), 0);
+	check("destroy", cuGreenCtxDestroy(green.handle), 0);
+	if (cuMemAlloc_v2(&memory, bytes) != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		failed++;
+	check("set", cuCtxSetCurrent(primary), 0);
+}
+
 static void start(const char *kernels, CUdevice *device)
 {
 	CUmodule module;
@@ -233,6 +246,7 @@ int main(int count, char **arguments)
 		return 64;
 	size_t bytes = strtoull(arguments[3], NULL, 10) << MIB_SHIFT;
 	start(arguments[1], &device);
+	end_while_current(device, bytes);
 	for (int i = 0; i < ROUNDS; i++) {
 		round_of(device, buffers, bytes);
 		orders(device, i * buffers / 2, bytes);

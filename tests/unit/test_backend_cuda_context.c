@@ -300,9 +300,26 @@ TEST(a_green_context_ends)
 	assert_int_equal(device, DEVICE);
 	assert_false(spill_cuda_contexts.green_ends(&green, &device));
 	be_current(GREEN);
+	assert_null(spill_cuda_streams.green());
+	world.refused = "id";
+	assert_false(devices->current(&device, &context));
+	assert_int_not_equal(spill_cuda_streams.owner(NULL, &device, &context), 0);
+	spill_cuda.cuCtxGetId = NULL;
+	assert_false(devices->current(&device, &context));
+	assert_null(context);
+}
+
+/* The handle of an ended one comes back. */
+TEST(a_context_like_an_ended_green_one)
+{
+	int device = -1;
+	void *context = NULL;
+	divide();
+	assert_true(spill_cuda_contexts.green_ends(&green, &device));
+	be_current(GREEN);
 	assert_true(devices->current(&device, &context));
 	assert_ptr_equal(context, GREEN);
-	assert_null(spill_cuda_streams.green());
+	what_was_said();
 }
 
 TEST(a_green_context_that_cannot_be_noted)

@@ -143,13 +143,13 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	ENTER(cuDevicePrimaryCtxReset_v2, INIT);
-	return give_up(dev, true);
+	return driver_green_any(dev) ? CUDA_ERROR_NOT_PERMITTED : give_up(dev, true);
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 {
 	ENTER(cuDevicePrimaryCtxReset, INIT);
-	return give_up(dev, true);
+	return driver_green_any(dev) ? CUDA_ERROR_NOT_PERMITTED : give_up(dev, true);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
@@ -266,7 +266,8 @@ CUresult cuCtxDestroy(CUcontext ctx)
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	ENTER(cuCtxPushCurrent_v2, INIT);
-	return sim_context_alive(context_of(ctx)) ? push_context(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+	return driver_green(ctx) || sim_context_alive(context_of(ctx)) ? push_context(ctx)
+	                                                               : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
@@ -304,7 +305,8 @@ static CUresult context_or_current(CUcontext ctx, struct sim_context **out)
 {
 	*out = ctx ? context_of(ctx) : driver_current();
 	if (!*out)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return driver_green(ctx ? ctx : current_handle()) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+		                                                  : CUDA_ERROR_INVALID_CONTEXT;
 	return sim_context_alive(*out) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
@@ -324,6 +326,11 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	struct sim_context *context;
 
 	ENTER(cuCtxGetDevice, INIT);
+	struct sim_green *green = driver_current_green();
+	if (device && green) {
+		*device = driver_green_device(green);
+		return CUDA_SUCCESS;
+	}
 	CUresult result = device ? context_or_current(NULL, &context) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*device = sim_context_device(context);

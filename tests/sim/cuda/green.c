@@ -1,6 +1,6 @@
 /*
  * Green contexts, after the CUDA Driver API and an H200 with driver 580.159 (tests/sim/test/test_driver_green.c). A
- * handle of an ended one is refused; the real driver takes it, and may crash later.
+ * handle of an ended one stays current and can be pushed, and all other calls refuse it; the real driver may crash.
  */
 #include "green.h"
 
@@ -51,6 +51,21 @@ struct sim_context *driver_green_primary(struct sim_green *green)
 struct sim_stream *driver_green_default(struct sim_green *green)
 {
 	return green->stream;
+}
+
+CUdevice driver_green_device(const struct sim_green *green)
+{
+	return green->device;
+}
+
+bool driver_green_any(CUdevice device)
+{
+	bool any = false;
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < used_greens; i++)
+		any = any || (greens[i].primary && greens[i].device == device);
+	pthread_mutex_unlock(&lock);
+	return any;
 }
 
 unsigned long long driver_green_id(const struct sim_green *green)

@@ -18,6 +18,12 @@ struct sim_context *driver_green_primary(struct sim_green *green);
 /* Its default stream. */
 struct sim_stream *driver_green_default(struct sim_green *green);
 
+/* Also of one that has ended. */
+CUdevice driver_green_device(const struct sim_green *green);
+
+/* Has the device a green context that has not ended? */
+bool driver_green_any(CUdevice device);
+
 unsigned long long driver_green_id(const struct sim_green *green);
 
 /* Waits for the work of its streams only. */

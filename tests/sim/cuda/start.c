@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda_entry.h"
+#include "green.h"
 
 /* A function of any type, for addresses only. */
 typedef void (*function)(void);
@@ -90,7 +90,7 @@ CUresult driver_enter(enum row row, enum needs needs, const void *caller)
 		return driver_capture_forbids(row);
 	struct sim_context *context = driver_current();
 	if (!context)
-		return CUDA_ERROR_INVALID_CONTEXT;
+		return driver_current_green() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
 	enum sim_status status = sim_context_status(context);
 	return status ? driver_result(status) : driver_capture_forbids(row);
 }

@@ -91,6 +91,39 @@ DRIVER_TEST(green_ends)
 	OK(d.cuMemFreeHost(host));
 }
 
+/* One that ends while it is current stays so, and is of no use. */
+DRIVER_TEST(green_ends_while_current)
+{
+	unsigned long long id;
+	CUcontext now;
+	CUdeviceptr p;
+	CUdevice device = -1;
+
+	start();
+	struct part part = divide();
+	OK(d.cuStreamDestroy_v2(part.stream));
+	OK(d.cuCtxSetCurrent(part.context));
+	OK(d.cuGreenCtxDestroy(part.green));
+	OK(d.cuCtxGetCurrent(&now));
+	CHECK(now == part.context);
+	OK(d.cuCtxGetDevice(&device));
+	CHECK(device == 0);
+	GIVES(CUDA_ERROR_CONTEXT_IS_DESTROYED, d.cuCtxGetId(part.context, &id));
+	GIVES(CUDA_ERROR_CONTEXT_IS_DESTROYED, d.cuMemAlloc_v2(&p, MIB));
+	OK(d.cuCtxSetCurrent(context));
+	OK(d.cuMemAlloc_v2(&p, MIB));
+}
+
+/* The primary context is not reset under a green one. */
+DRIVER_TEST(green_forbids_reset)
+{
+	start();
+	struct part part = divide();
+	GIVES(CUDA_ERROR_NOT_PERMITTED, d.cuDevicePrimaryCtxReset_v2(0));
+	OK(d.cuGreenCtxDestroy(part.green));
+	OK(d.cuDevicePrimaryCtxReset_v2(0));
+}
+
 /* Events of one may be recorded in the other. Marks and waits in the primary context cover green work. */
 DRIVER_TEST(green_work)
 {
