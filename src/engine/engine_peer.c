@@ -97,6 +97,8 @@ static bool describe_pair(const struct spill_request *request, const struct spil
 	if (request->context &&
 	    (!backend->contexts || !backend->contexts->device(request->context, &pair->owner.device)))
 		return false;
+	if (request->context)
+		pair->owner.context = backend->contexts->owner(request->context);
 	return backend->devices->current(&pair->user.device, &pair->user.context);
 }
 

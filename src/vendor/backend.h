@@ -100,6 +100,8 @@ struct spill_vendor_contexts {
 	bool (*primary)(int device, void **context);
 	/* The program has retained it: `primary` answers this handle from here on. */
 	void (*primary_retained)(int device, void *context);
+	/* The context that owns what is made in this one: the primary one, if this is a green one. */
+	void *(*owner)(void *context);
 	/*
 	 * Green contexts: parts of a device, whose memory and work are its primary context's. To libspill that is the
 	 * context of all that they own, because it outlives them. `green_made`: the program has made one. False: it

@@ -91,8 +91,14 @@ static bool context_device(void *context, int *device)
 	return found;
 }
 
+static void *context_owner(void *context)
+{
+	return spill_cuda_owner_context(context);
+}
+
 const struct spill_vendor_contexts spill_cuda_contexts = {
     .device = context_device,
+    .owner = context_owner,
     .id = context_id,
     .primary = primary_context,
     .primary_retained = primary_retained,

@@ -282,6 +282,8 @@ TEST(what_a_green_context_owns_is_the_primary_ones)
 		assert_int_equal(spill_cuda_streams.owner(streams[i], &device, &context), 0);
 		assert_true(device == DEVICE && context == OWN);
 	}
+	assert_ptr_equal(spill_cuda_contexts.owner(GREEN), OWN);
+	assert_ptr_equal(spill_cuda_contexts.owner(ELSEWHERE), ELSEWHERE);
 	be_current(ELSEWHERE);
 	assert_true(devices->current(&device, &context));
 	assert_true(device == OTHER && context == ELSEWHERE);

@@ -54,7 +54,14 @@ static bool context_device(void *context, int *device)
 	return true;
 }
 
-static const struct spill_vendor_contexts contexts = {.device = context_device};
+/* The contexts with number 9 are green ones of those with number 1. */
+static void *context_owner(void *context)
+{
+	uintptr_t number = (uintptr_t)context % 16;
+	return number == 9 ? (char *)context - 8 : context;
+}
+
+static const struct spill_vendor_contexts contexts = {.device = context_device, .owner = context_owner};
 
 static int allow_result;
 static unsigned notes;
@@ -197,6 +204,19 @@ TEST(what_comes_is_granted_when_it_is_made)
 	granted = 0;
 	spill(CONTEXT(1, 1), 40 * MIB, SPILL_PLACE_SPLIT); /* the other way round nobody asked */
 	assert_int_equal(granted, 1);
+}
+
+/* What a green context owns is its primary context's. */
+TEST(a_green_context_as_peer)
+{
+	struct spill_placement *before = spill(CONTEXT(0, 1), 40 * MIB, SPILL_PLACE_SPLIT);
+	peer(CONTEXT(1, 1), CONTEXT(0, 9), 1, 0);
+	struct spill_placement *later = spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_SPLIT);
+	assert_true(has(before, 40 * MIB, 1) && has(later, 4 * MIB, 1));
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 0, 0);
+	granted = 0;
+	spill(CONTEXT(0, 1), 40 * MIB, SPILL_PLACE_SPLIT);
+	assert_int_equal(granted, 1); /* its own device */
 }
 
 TEST(shared_chunks_too)
