@@ -191,7 +191,7 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	ends_with 0
 	has "killed.jsonl:4: the last line is cut"
 	has "alloc #2"
-	has_line "no exit line: the program was killed, has crashed, or still runs"
+	has_line "no exit line: the program still runs, was killed, has crashed, or ended by exec or a system call"
 	killed_here $$ "$(cat /proc/sys/kernel/random/boot_id)" >p.jsonl
 	exec 9>>p.jsonl
 	run "$spill" log p.jsonl
@@ -265,7 +265,7 @@ sum='{"v":1,"kind":"sum","t":2.5,"order":7,"dev":0,"api":"cudaMallocAsync","call
 	ends_with 0
 	[ "$(grep -E '^==> |no exit line' <<<"$output")" = "==> logs/b-9.jsonl <==
 ==> logs/b-10.jsonl <==
-no exit line: the program was killed, has crashed, or still runs" ]
+no exit line: the program still runs, was killed, has crashed, or ended by exec or a system call" ]
 	"$spill" log --json logs 2>/dev/null | python3 -c 'import json, sys; assert len(json.load(sys.stdin)) == 11'
 	rm logs/b-10.jsonl
 	run "$spill" log logs
@@ -328,7 +328,7 @@ begin_following() {
 	until_true ended $follower
 	run cat out
 	has_not "not a record"
-	has_line "no exit line: the program was killed or has crashed"
+	has_line "no exit line: the program was killed, has crashed, or ended by exec or a system call"
 }
 
 @test "-f ends when the run has, though the number lives on in another" {
@@ -350,7 +350,7 @@ begin_following() {
 	until_true ended $follower
 	run cat out
 	has "p.jsonl:2: the last line is cut"
-	has_line "no exit line: the program was killed or has crashed"
+	has_line "no exit line: the program was killed, has crashed, or ended by exec or a system call"
 }
 
 @test "-f of what ran on another machine, or before this one was started, ends at its end" {
@@ -419,9 +419,9 @@ of-a
 ==> logs/b.jsonl <==
 of-b
 ==> logs/a.jsonl <==
-no exit line: the program was killed or has crashed
+no exit line: the program was killed, has crashed, or ended by exec or a system call
 ==> logs/b.jsonl <==
-no exit line: the program was killed or has crashed" ]
+no exit line: the program was killed, has crashed, or ended by exec or a system call" ]
 }
 
 @test "-f ends on Ctrl-C as a log that was read ends" {

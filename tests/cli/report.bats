@@ -274,7 +274,7 @@ with_function() {
 	run "$spill" report "$data/killed.jsonl"
 	ends_with 0
 	has "killed.jsonl:4: the last line is cut"
-	has "  ended          no exit line: the program was killed, has crashed, or still runs; the figures cover its lines; the last one, at 12.345678 s, is an allocation of 7.04 GiB; a cut line follows"
+	has "  ended          no exit line: the program still runs, was killed, has crashed, or ended by exec or a system call; the figures cover its lines; the last one, at 12.345678 s, is an allocation of 7.04 GiB; a cut line follows"
 	has_line "  allocations 2, frees 0, placed off the card 1, refused as out of memory 0"
 	has_line "  at the end            6442450944          2187149312                   0"
 	has_not "equals the program's own count"
@@ -296,16 +296,16 @@ with_function() {
 	# It is there, but does not have the log open any more, as after exec.
 	killed_here $$ "$boot" >runs.jsonl
 	run "$spill" report runs.jsonl
-	has "$begin was killed, has crashed, or still runs$end"
+	has "$begin still runs, was killed, has crashed, or ended by exec or a system call$end"
 	killed_here "$(ended_pid)" "$boot" >gone.jsonl
 	run "$spill" report gone.jsonl
-	has "$begin was killed or has crashed$end"
-	[ "$(json gone.jsonl | jq -r '.runs[0] | .ending')" = killed ]
+	has "$begin was killed, has crashed, or ended by exec or a system call$end"
+	[ "$(json gone.jsonl | jq -r '.runs[0] | .ending')" = gone ]
 	# Its number in a container may be nobody's here. Whoever holds the lock runs.
 	run flock gone.jsonl "$spill" report gone.jsonl
-	has "$begin was killed, has crashed, or still runs$end"
+	has "$begin still runs, was killed, has crashed, or ended by exec or a system call$end"
 	killed_here $$ 0123 >earlier.jsonl # before this machine was started again
-	[ "$(json earlier.jsonl | jq -r '.runs[0] | .ending')" = killed ]
+	[ "$(json earlier.jsonl | jq -r '.runs[0] | .ending')" = gone ]
 	[ "$(json "$data/killed.jsonl" | jq -r '.runs[0] | .ending')" = "not known" ] # on another machine
 	[ "$(json "$data/run.jsonl" | jq -r '.runs[0] | .ending')" = exit ]
 }
@@ -317,7 +317,7 @@ with_function() {
 	cp "$data/run.jsonl" runs/c.jsonl
 	run "$spill" report --summary runs
 	sed -nE 's/^  -     (.{9}) .*  (llama-server) +/\1 \2 /p' <<<"$output" | tr -s ' ' >rows
-	[ "$(cat rows)" = "killed llama-server $(uname -n) runs/a.jsonl
+	[ "$(cat rows)" = "gone llama-server $(uname -n) runs/a.jsonl
 not known llama-server node7 runs/b.jsonl
 exit llama-server node7 runs/c.jsonl" ]
 	has "     oom  program           host          log"

@@ -45,7 +45,7 @@ static int teardown(void **state)
 TEST(a_process_that_has_the_log_open_for_writing_runs)
 {
 	assert_int_equal(cli_life_of(path, getpid(), true), CLI_LIFE_RUNS);
-	assert_int_equal(cli_life_of(path, ended, true), CLI_LIFE_KILLED);
+	assert_int_equal(cli_life_of(path, ended, true), CLI_LIFE_GONE);
 	assert_int_equal(cli_life_of(path, ended, false), CLI_LIFE_UNKNOWN);
 	assert_int_equal(cli_life_of(path, 0, false), CLI_LIFE_UNKNOWN);
 	close(log_fd);

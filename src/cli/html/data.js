@@ -85,7 +85,7 @@ const runs = data.runs.map((run, at) => {
 });
 
 const titleOf = (run) => (run.rank !== null ? "rank " + run.rank + ": " : "") + (run.program || "?") + " (pid " + run.pid + ")";
-const endsBadly = (run) => ["killed", "not known", "abort", "assert"].includes(run.ending);
+const endsBadly = (run) => ["gone", "not known", "abort", "assert"].includes(run.ending);
 const byDevice = (dev) => dev === null ? "no device" : "device " + dev;
 
 /*

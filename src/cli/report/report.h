@@ -61,7 +61,7 @@ void cli_report_refusals(struct spill_text *text, const struct cli_summary *summ
 /* "by itself after 3.9 s (…)". Without an exit line: the last line of the log. */
 void cli_report_end(struct spill_text *text, const struct cli_summary *summary);
 
-/* The same in a word: that of the exit line, "runs", "killed" or "not known". */
+/* The same in a word: that of the exit line, "runs", "gone" or "not known". */
 const char *cli_report_ending(const struct cli_summary *summary);
 
 /* The log's path; with the line of the start line if runs are before it. */

@@ -68,7 +68,7 @@ static const char *end_of(const struct cli_name *how)
 const char *cli_report_ending(const struct cli_summary *summary)
 {
 	static const char *const words[] = {
-	    [CLI_LIFE_UNKNOWN] = "not known", [CLI_LIFE_RUNS] = "runs", [CLI_LIFE_KILLED] = "killed"};
+	    [CLI_LIFE_UNKNOWN] = "not known", [CLI_LIFE_RUNS] = "runs", [CLI_LIFE_GONE] = "gone"};
 
 	return summary->exited ? cli_text_of(summary->how) : words[summary->life];
 }

@@ -51,15 +51,16 @@ enum cli_life cli_life_of(const char *path, int pid, bool gone)
 {
 	if (is_written_by(path, pid))
 		return CLI_LIFE_RUNS;
-	return gone ? CLI_LIFE_KILLED : CLI_LIFE_UNKNOWN;
+	return gone ? CLI_LIFE_GONE : CLI_LIFE_UNKNOWN;
 }
 
 const char *cli_life_words(enum cli_life life)
 {
 	static const char *const words[] = {
-	    [CLI_LIFE_UNKNOWN] = "the program was killed, has crashed, or still runs",
+	    [CLI_LIFE_UNKNOWN] =
+	        "the program still runs, was killed, has crashed, or ended by exec or a system call",
 	    [CLI_LIFE_RUNS] = "the program still runs",
-	    [CLI_LIFE_KILLED] = "the program was killed or has crashed",
+	    [CLI_LIFE_GONE] = "the program was killed, has crashed, or ended by exec or a system call",
 	};
 
 	return words[life];
