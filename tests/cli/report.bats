@@ -304,6 +304,9 @@ with_function() {
 	# Its number in a container may be nobody's here. Whoever holds the lock runs.
 	run flock gone.jsonl "$spill" report gone.jsonl
 	has "$begin still runs, was killed, has crashed, or ended by exec or a system call$end"
+	# Nor does another container see who holds it.
+	run flock gone.jsonl "$BATS_TEST_DIRNAME/../alone.sh" "$spill" report gone.jsonl
+	has "$begin still runs, was killed, has crashed, or ended by exec or a system call$end"
 	killed_here $$ 0123 >earlier.jsonl # before this machine was started again
 	[ "$(json earlier.jsonl | jq -r '.runs[0] | .ending')" = gone ]
 	[ "$(json "$data/killed.jsonl" | jq -r '.runs[0] | .ending')" = "not known" ] # on another machine

@@ -79,3 +79,8 @@ TEST(whoever_holds_the_lock_is_not_gone)
 	assert_int_equal(flock(log_fd, LOCK_UN), 0);
 	assert_true(cli_writer_is_gone(&start, path));
 }
+
+TEST(a_log_that_cannot_be_asked)
+{
+	assert_false(cli_writer_is_gone(&start, "/dev/null"));
+}

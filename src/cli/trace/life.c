@@ -1,7 +1,7 @@
 #include "life.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
+#include <errno.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -10,30 +10,25 @@
 #include "process_status.h"
 
 /*
- * A container may have the host's name and its own process numbers. Its lock shows that it runs. The
- * device is not compared, because some file systems tell another one here (proc(5), /proc/locks).
+ * A container may have the host's name and its own process numbers. The log's lock shows that its writer runs.
+ * /proc/locks does not list the locks of other containers, so this asks for the lock, for a moment, as log_keep.c
+ * does. True: it is held, or it is not known.
  */
-static bool is_locked(const char *path)
+static bool may_be_locked(const char *path)
 {
-	FILE *locks = fopen("/proc/locks", "re");
-	unsigned long inode;
-	struct stat log;
-	char line[256];
-	bool locked = false;
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
+	bool held = fd < 0 || (flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK);
 
-	while (locks && !stat(path, &log) && !locked && fgets(line, sizeof(line), locks))
-		locked =
-		    sscanf(line, "%*d: FLOCK %*s %*s %*d %*x:%*x:%lu", &inode) == 1 && inode == log.st_ino;
-	if (locks)
-		fclose(locks);
-	return locked;
+	if (fd >= 0)
+		close(fd);
+	return held;
 }
 
 bool cli_writer_is_gone(const struct spill_record_start *start, const char *path)
 {
 	if (!start->boot || start->pid <= 0 || !cli_is_this_machine(start))
 		return false;
-	return !cli_is_this_boot(start) || (cli_process_has_ended(start->pid) && !is_locked(path));
+	return !cli_is_this_boot(start) || (cli_process_has_ended(start->pid) && !may_be_locked(path));
 }
 
 /* libspill has its log open until the program ends. */
