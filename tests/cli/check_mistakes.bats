@@ -110,6 +110,7 @@ warns() {
 		"4: movable.above has no effect: movable.enable is on, and not auto (line 2)"
 	warns '[movable]\nenable = off\n[oom]\nchain = host\n[rule a]\nplace = host\n'
 	warns '[movable]\nenable = auto\n[oom]\nchain =\n'
+	warns '[movable]\nenable = no\n[oom]\nchain = host\n'
 	warns '[movable]\nenable = off\n[oom]\nchain = trim, demote, host\n[app x]\noom.chain = trim, demote\n[app y]\noom.chain = auto\n' \
 		"4: demote in oom.chain has no effect: movable.enable is off (line 2)" \
 		"6: demote in oom.chain has no effect: movable.enable is off (line 2)"

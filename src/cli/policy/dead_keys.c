@@ -82,10 +82,10 @@ static bool is_used(const struct cli_policy_file *file, bool (*used)(const struc
 	return false;
 }
 
-/* "off" agrees with what rules it out, and "auto" follows it. */
+/* "off", or "no", agrees with what rules it out, and "auto" follows it. */
 static bool asks_for_nothing(const char *value)
 {
-	return !strcmp(value, "off") || !strcmp(value, "auto");
+	return !strcmp(value, "off") || !strcmp(value, "no") || !strcmp(value, "auto");
 }
 
 /* One warning for a key, whatever else rules it out. */
