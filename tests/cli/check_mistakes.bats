@@ -41,8 +41,8 @@ warns() {
 	warns '[rule a]\ncaller = model.py:Model.forward\nplace = host\n' \
 		"2: caller = model.py:Model.forward never matches: a rule knows the library that calls, and no Python function"
 	warns '[rule a]\ncaller = libggml-cuda\nplace = host\n[rule b]\ncaller = */lib/libb\nplace = host\n' \
-		"2: caller = libggml-cuda matches no library: a library's file has .so in its name; write libggml-cuda.so*" \
-		"5: caller = */lib/libb matches no library: a library's file has .so in its name; write */lib/libb.so*"
+		"2: caller = libggml-cuda matches no library, but a program of that name: a library's file has .so in its name; write libggml-cuda.so*" \
+		"5: caller = */lib/libb matches no library, but a program of that name: a library's file has .so in its name; write */lib/libb.so*"
 	for name in libstdc++.so 'libggml-*' libcudart.so.12 llama-server lib '*/libx.so' /usr/bin/python3 a+0x 'a+0x*'; do
 		warns "[rule a]\ncaller = $name\nplace = host\n"
 	done

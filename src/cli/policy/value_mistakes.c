@@ -130,10 +130,11 @@ static void check_caller(struct cli_policy_file *file, const char *caller, unsig
 		    "caller = %s never matches: a rule knows the library that calls, and no Python function",
 		    caller);
 	else if (lacks_suffix(caller))
-		cli_policy_file_warn(
-		    file, line,
-		    "caller = %s matches no library: a library's file has .so in its name; write %s.so*",
-		    caller, caller);
+		cli_policy_file_warn(file, line,
+		                     "caller = %s matches no library, but a program of that name: a "
+		                     "library's file has .so in its name; "
+		                     "write %s.so*",
+		                     caller, caller);
 }
 
 /* -- all of them ------------------------------------------------------------------------------- */
