@@ -27,7 +27,7 @@ static const char head[] =
     "- sizes: bytes, or `512MiB`, `4.5GiB`. Units are B, KiB, MiB, GiB, TiB; 1 KiB is 1024 bytes.\n"
     "- percentages: `75%`. The text of each option says of which total.\n"
     "- times: `250ms`, `1.5s`. Units are us, ms, s, min, h.\n"
-    "- words: `on` and `yes` mean the same, and so do `off` and `no`.\n"
+    "- words: `on` and `yes` mean the same, and so do `off` and `no`. In place of a file name it is `off`.\n"
     "\n"
     "An unknown name, a bad value or a duplicate is an error with file, line and column. Then the whole\n"
     "file is refused, and the defaults hold with `mode = observe`. `spill check FILE` finds such errors\n"

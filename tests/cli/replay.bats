@@ -301,7 +301,7 @@ model.py:9 Cache.grow" ]
 	has_line "  on             device 0 of 16.00 GiB (--vram), of which 0 B is not this program's (not in the log: counted as 0; --other SIZE); device.limit 6.00 GiB"
 	has "4.00 GiB asked by libkv.so+0x7 with cudaMalloc, device 0; refused by rule.over, rule kv"
 	run "$spill" replay both --vram 4GiB
-	[ "${lines[0]}" = "1 of 3 runs would have no out of memory" ]
+	[ "${lines[0]}" = "1 of 3 runs would not run out of memory" ]
 	[ "$("$spill" replay --json both --vram 4GiB | jq -c '[.policy, .profile, .as_recorded, [.runs[] | .first.rule, .spilled.host_bytes, .refused]]')" \
 		= '[null,null,true,["default",0,1,"kv",2147483648,1,null,0,0]]' ]
 	policy ''
@@ -444,7 +444,7 @@ model.py:9 Cache.grow" ]
 	RANK=2 UUID=GPU-1 run_of alloc:1:9216 >ranks/a-3.jsonl
 	run "$spill" replay ranks -p p.conf
 	ends_with 0
-	[ "${lines[0]}" = "3 of 3 runs would have no out of memory" ]
+	[ "${lines[0]}" = "3 of 3 runs would not run out of memory" ]
 	[ "${lines[1]}" = "  ranks/a-1.jsonl, rank 0: would run: nothing would be out of memory; 0 of 1 allocations would be elsewhere than they were" ]
 	has_line "  GPU-0 on node7: 2 runs, their peaks together 18.00 GiB of 16.00 GiB: too much if they run at once"
 	has_not "GPU-1 on node7"
@@ -452,7 +452,7 @@ model.py:9 Cache.grow" ]
 	[ "$(json ranks)" = '[3,[{"host":"node7","uuid":"GPU-0","runs":2,"bytes":17179869184,"peak":19327352832}]]' ]
 	run "$spill" replay ranks -p p.conf --vram 8GiB --without vmm,managed,host
 	ends_with 1
-	[ "${lines[0]}" = "0 of 3 runs would have no out of memory" ]
+	[ "${lines[0]}" = "0 of 3 runs would not run out of memory" ]
 }
 
 @test "devices that runs share are in the order of the runs" {

@@ -293,7 +293,7 @@ static void put_runs(const struct cli_replay *replay)
 
 	for (size_t i = 0; i < replay->count; i++)
 		fit += cli_replay_fits(&replay->runs[i]);
-	printf("%zu of %zu runs would have no out of memory\n", fit, replay->count);
+	printf("%zu of %zu runs would not run out of memory\n", fit, replay->count);
 	for (size_t i = 0; i < replay->count; i++) {
 		const struct cli_summary *summary = &replay->report.summaries.runs[i];
 
