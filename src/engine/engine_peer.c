@@ -3,6 +3,7 @@
  * libspill placed (peer.h).
  */
 #include "engine.h"
+#include "ipc.h"
 #include "vendor_pool.h"
 #include "note.h"
 #include "ordered_pool.h"
@@ -41,16 +42,31 @@ static void insert_range(struct ranges *ranges, struct range range)
 	ranges->list[index] = range;
 }
 
+static bool is_of_pair(const struct spill_peer_pair *pair, const struct spill_backend *backend, int device,
+                       const void *context)
+{
+	return backend == pair->backend && spill_peer_is(&pair->owner, device, context);
+}
+
 static void collect_range(const struct spill_placement *placement, void *data)
 {
 	struct ranges *ranges = data;
 	struct range range;
-	if (placement->backend != ranges->pair->backend || !placement->ops->range ||
-	    !spill_peer_is(&ranges->pair->owner, placement->device, placement->context))
+	if (!placement->ops->range ||
+	    !is_of_pair(ranges->pair, placement->backend, placement->device, placement->context))
 		return;
 	placement->ops->range(placement, &range.va, &range.bytes);
 	if (range.va >= ranges->from)
 		insert_range(ranges, range);
+}
+
+/* Memory of another process is memory of the context that has opened it. */
+static void collect_import(const struct spill_ipc_range *range, uint64_t mapped, void *data)
+{
+	struct ranges *ranges = data;
+	if (is_of_pair(ranges->pair, range->backend, range->device, range->context) &&
+	    range->ptr >= ranges->from)
+		insert_range(ranges, (struct range){range->ptr, mapped});
 }
 
 /* False after the last batch. spill_peer_placed grants memory that is made meanwhile. */
@@ -61,6 +77,7 @@ static bool grant_batch(struct ranges *ranges)
 	spill_ledger_each_placed(collect_range, ranges);
 	spill_shared_chunks_each(collect_range, ranges);
 	spill_ordered_each(collect_range, ranges);
+	spill_ipc_each(collect_import, ranges);
 	/*
 	 * A range has a hole while one of its chunks moves. Later moves grant their chunk to the
 	 * pair.

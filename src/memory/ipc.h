@@ -92,6 +92,10 @@ void spill_ipc_context_ended(const struct spill_context_end *end);
 /* The mapping that `ptr` is in. Costs one load if nothing is open. */
 bool spill_ipc_at(uint64_t ptr, struct spill_ipc_range *range);
 
+/* Calls `visit` with each opened mapping, and the bytes that are mapped. Nothing of ours may be called in it. */
+void spill_ipc_each(void (*visit)(const struct spill_ipc_range *range, uint64_t mapped, void *data),
+                    void *data);
+
 extern const struct spill_fork_lock spill_ipc_import_fork_lock;
 
 #endif

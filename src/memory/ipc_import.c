@@ -94,13 +94,18 @@ static bool fetch_all(struct spill_ipc_import *import)
 }
 
 /* Devices with peer access to the memory of that device reach this, too, where they can. */
-static int allow_all(const struct spill_ipc_import *import)
+static void allow_peers(const struct spill_ipc_range *range, uint64_t mapped)
 {
-	const struct spill_ipc_range *range = &import->range;
 	int peers[SPILL_DEVICES];
 	unsigned count = spill_peer_devices(range->backend, range->device, peers);
 	for (unsigned i = 0; i < count; i++)
-		range->backend->vmm->allow(range->ptr, import->reserved, peers[i]);
+		range->backend->vmm->allow(range->ptr, mapped, peers[i]);
+}
+
+static int allow_all(const struct spill_ipc_import *import)
+{
+	const struct spill_ipc_range *range = &import->range;
+	allow_peers(range, import->reserved);
 	return range->backend->vmm->allow(range->ptr, import->reserved, range->device);
 }
 
@@ -196,7 +201,10 @@ int spill_ipc_open(const struct spill_backend *backend, int device, void *contex
 	*ptr = import->range.ptr;
 	pthread_mutex_lock(&lock);
 	insert(import);
+	const struct spill_ipc_range range = import->range;
+	uint64_t mapped = import->mapped;
 	pthread_mutex_unlock(&lock);
+	allow_peers(&range, mapped); /* a pair that was made before the import was in the list */
 	return 0;
 }
 
@@ -264,6 +272,18 @@ bool spill_ipc_at(uint64_t ptr, struct spill_ipc_range *range)
 	}
 	pthread_mutex_unlock(&lock);
 	return import;
+}
+
+void spill_ipc_each(void (*visit)(const struct spill_ipc_range *range, uint64_t mapped, void *data),
+                    void *data)
+{
+	const struct spill_ipc_import *import;
+	if (!atomic_load_explicit(&open_count, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&lock);
+	LIST_FOREACH(import, &list, link)
+	visit(&import->range, import->mapped, data);
+	pthread_mutex_unlock(&lock);
 }
 
 /* A child of a fork has none of its parent's mappings that it could use. */

@@ -1,6 +1,7 @@
 /*
- * Two processes with one block: processes KIND LOG. KIND is how the owner exports it: legacy (a handle
- * of cuMemAlloc memory), descriptor (of cuMemCreate memory) or pool. Each process also has more memory
+ * Two processes with one block: processes KIND LOG KERNELS. KIND is how the owner exports it: legacy (a handle
+ * of cuMemAlloc memory), peer (the same, and the importer's second device uses it, too), descriptor (of
+ * cuMemCreate memory) or pool. Each process also has more memory
  * of its own than a device of 48 MiB has. Every block is set, and checked in the end.
  *
  * Prints one line a question, without addresses. LOG is the importer's log.
@@ -29,6 +30,7 @@ struct message {
 static const char *who;
 static int other; /* a socket to the other process */
 static CUmemoryPool pool;
+static const char *kernels;
 
 static void say(const char *format, ...)
 {
@@ -219,6 +221,29 @@ static void give_legacy(CUdeviceptr at)
 	OK(cuMemFree_v2(at));
 }
 
+/* Peer access to a context is access to what it has opened, also if it had opened that before. */
+static CUdeviceptr import_for_peer(const struct message *message, int descriptor)
+{
+	uint64_t words = BYTES / sizeof(uint64_t), six = 6ull << 32 | 6;
+	CUcontext own, peer;
+	CUmodule module;
+	CUfunction add;
+
+	CUdeviceptr at = import_legacy(message, descriptor);
+	OK(cuCtxGetCurrent(&own));
+	OK(cuDevicePrimaryCtxRetain(&peer, 1));
+	OK(cuCtxSetCurrent(peer));
+	OK(cuCtxEnablePeerAccess(own, 0));
+	OK(cuModuleLoad(&module, kernels));
+	OK(cuModuleGetFunction(&add, module, "add"));
+	OK(cuLaunchKernel(add, 64, 1, 1, 64, 1, 1, 0, NULL, (void *[]){&at, &words, &six}, NULL));
+	OK(cuCtxSynchronize());
+	OK(cuCtxSetCurrent(own));
+	check("block that the peer has changed", at, 7);
+	set(at, 1);
+	return at;
+}
+
 /* -- descriptors ------------------------------------------------------------------------------- */
 
 static CUdeviceptr take_descriptor(struct message *message, int *descriptor)
@@ -293,6 +318,7 @@ static const struct way {
 	void (*give)(CUdeviceptr at);
 } ways[] = {
     {"legacy", take_legacy, import_legacy, end_legacy, give_legacy},
+    {"peer", take_legacy, import_for_peer, end_legacy, give_legacy},
     {"descriptor", take_descriptor, import_descriptor, unmap, unmap},
     {"pool", take_pooled, import_pooled, give_pooled, give_pooled},
 };
@@ -357,11 +383,12 @@ int main(int count, char **words)
 	const struct way *way = ways;
 	int ends[2], status = -1;
 
-	for (unsigned i = 0; count == 3 && i < sizeof(ways) / sizeof(*ways); i++)
+	for (unsigned i = 0; count == 4 && i < sizeof(ways) / sizeof(*ways); i++)
 		if (!strcmp(words[1], ways[i].name))
 			way = &ways[i];
-	if (count != 3 || strcmp(words[1], way->name) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+	if (count != 4 || strcmp(words[1], way->name) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		return 64;
+	kernels = words[3];
 	pid_t child = fork();
 	who = child ? "owner" : "importer";
 	other = ends[child == 0];

@@ -1,7 +1,7 @@
 """Memory of another process: what was exported stays where it is while other memory moves, and what is imported is left alone."""
 import unittest
 
-from harness import MIB, PROGRAMS, Case, decided
+from harness import KERNELS, MIB, PROGRAMS, Case, decided
 
 KINDS = ("legacy", "descriptor", "pool")
 ENOUGH = "1GiB"
@@ -16,8 +16,9 @@ class Processes(Case):
         self.log.unlink(missing_ok=True)
         self.importer = self.folder / "importer.jsonl"
         self.importer.unlink(missing_ok=True)
-        command = [str(PROGRAMS / "processes"), kind, str(self.importer)]
-        alone = self.run_program(command, preload=False, vram=ENOUGH)
+        command = [str(PROGRAMS / "processes"), kind, str(self.importer), KERNELS]
+        devices = {"SPILL_SIM_DEVICES": variables.get("SPILL_SIM_DEVICES", "1")}
+        alone = self.run_program(command, preload=False, vram=ENOUGH, **devices)
         done = self.run_program(command, **{**self.usual, **variables})
         self.all_right(alone)
         self.all_right(done)
@@ -49,6 +50,10 @@ class Processes(Case):
                 self.both(kind, SPILL_DEVICE_LIMIT=f"{OWN * 4}MiB", SPILL_SIM_VRAM=ENOUGH, SPILL_MOVABLE_ENABLE="off")
                 records = self.checked_records(self.importer)
                 self.assertEqual({record["place"] for record in decided(records)}, {"device"})
+
+    def test_a_peer_device_of_the_importer(self):
+        """Peer access that the importer enables after it has opened the memory."""
+        self.both("peer", SPILL_SIM_DEVICES="2")
 
     def test_the_end_of_the_last_thread_is_the_end_of_the_process(self):
         """Although libspill has a thread that serves what was exported. The log has its last line."""

@@ -174,7 +174,7 @@ TEST(from_begin_to_end)
 	uint64_t ptr = 0;
 	assert_int_equal(open_handle(2 * UNIT, &ptr), 0);
 	assert_int_equal(ptr, 1 << 20);
-	assert_string_equal(what_was_said(), FETCHED MAPPED "release:1 release:2");
+	assert_string_equal(what_was_said(), FETCHED MAPPED "release:1 release:2 allow:5");
 	close_all();
 	assert_string_equal(what_was_said(), "unmap:1 unmap:2 unreserve:2");
 }
@@ -204,7 +204,7 @@ TEST(any_descriptor_can_be_zero)
 		assert_int_equal(recv(world.other_end, &byte, 1, MSG_DONTWAIT), 0);
 		close(ends[0]);
 		close(ends[1]);
-		assert_string_equal(what_was_said(), FETCHED MAPPED "release:1 release:2");
+		assert_string_equal(what_was_said(), FETCHED MAPPED "release:1 release:2 allow:5");
 		close_all();
 		what_was_said();
 	}
