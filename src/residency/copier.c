@@ -152,12 +152,19 @@ bool spill_copier_wait(const struct spill_copier *copier)
 	return passed;
 }
 
+static bool will_pass(const struct spill_copier *copier, void *event)
+{
+	const struct spill_vendor_events *events = copier->backend->events;
+	return events->will_pass && events->will_pass(copier->device, copier->context, event);
+}
+
 bool spill_copier_wait_for(const struct spill_copier *copier, void *event, uint64_t patience_ns)
 {
 	const struct spill_backend *backend = copier->backend;
 	uint64_t end = spill_clock_ns() + patience_ns;
 	bool passed = false;
-	for (unsigned looks = 1; event && !passed && spill_clock_ns() < end; looks++) {
+	for (unsigned looks = 1; event && !passed && (spill_clock_ns() < end || will_pass(copier, event));
+	     looks++) {
 		passed = backend->events->passed(copier->device, copier->context, event);
 		if (!passed && looks > SPINS)
 			spill_clock_sleep(POLL_NS);

@@ -46,8 +46,9 @@ void *spill_copier_stream(const struct spill_copier *copier, bool to_device);
 bool spill_copier_wait(const struct spill_copier *copier);
 
 /*
- * Waits for the copies before the event, and destroys it. Without an event (NULL), or if it does not pass in
- * `patience_ns`, the context is asked. False: as spill_copier_wait.
+ * Waits for the copies before the event, and destroys it. Without an event (NULL), or if it has not passed in
+ * `patience_ns` and never will, the context is asked. That waits for the program's work, too, which may wait for
+ * a thread that waits for the mover. False: as spill_copier_wait.
  */
 #define SPILL_COPIER_PATIENCE_NS 2000000000ull
 bool spill_copier_wait_for(const struct spill_copier *copier, void *event, uint64_t patience_ns);

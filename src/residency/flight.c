@@ -20,8 +20,8 @@
 #define CLOSE_NS 200000ull
 
 /*
- * The copies take some ms. If the driver has shut down, they never end: the process exits, and waits for no longer
- * than that.
+ * The copies take some ms, and longer over a slow or busy link. If the driver has shut down, they never end: the
+ * process exits, and the driver is asked by then.
  */
 #define PATIENCE_NS 100000000ull
 

@@ -195,6 +195,8 @@ struct spill_vendor_events {
 	int (*record)(int device, void *context, void *stream, bool per_thread, void **event);
 	bool (*passed)(int device, void *context, void *event);
 	void (*destroy)(int device, void *context, void *event);
+	/* False: it never passes, because its context is dead or the driver has shut down. NULL: nobody knows. */
+	bool (*will_pass)(int device, void *context, void *event);
 };
 
 /* Measure work without waiting for it. `device`, `context`: of the stream. */

@@ -210,14 +210,26 @@ static int context_mark(int device, void *context, void **event)
 	                                   : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static bool event_passed(int device, void *context, void *event)
+static int ask_event(void *context, void *event)
 {
 	CUcontext before = spill_cuda_current_context();
-	if (spill_cuda_enter(before, context))
-		return false;
-	CUresult result = spill_cuda_query_event(event);
+	int result = spill_cuda_enter(before, context);
+	if (result)
+		return result;
+	result = spill_cuda_query_event(event);
 	spill_cuda_leave(before, context);
-	return result == CUDA_SUCCESS;
+	return result;
+}
+
+static bool event_passed(int device, void *context, void *event)
+{
+	return ask_event(context, event) == CUDA_SUCCESS;
+}
+
+static bool event_will_pass(int device, void *context, void *event)
+{
+	int result = ask_event(context, event);
+	return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
 }
 
 static void event_destroy(int device, void *context, void *event)
@@ -232,6 +244,7 @@ static void event_destroy(int device, void *context, void *event)
 const struct spill_vendor_events spill_cuda_events = {
     .record = event_record,
     .passed = event_passed,
+    .will_pass = event_will_pass,
     .destroy = event_destroy,
 };
 

@@ -139,6 +139,30 @@ TEST(a_copy_is_looked_at_more_and_more_rarely)
 	assert_int_equal(fake_vendor.events, 0);
 }
 
+static bool still_copies(int device, void *in, void *event)
+{
+	return true;
+}
+
+/* The work of the context may wait for this thread. */
+TEST(a_slow_copy_is_waited_for_alone)
+{
+	const struct spill_copier *made = copier();
+	struct spill_vendor_events events = *fake_vendor_backend.events;
+	struct spill_backend backend = *made->backend;
+	struct spill_copier slow = *made;
+	passed = false;
+	looks_before_pause = 0;
+	fake_clock.on_sleep = pause_begins;
+	events.will_pass = still_copies;
+	backend.events = &events;
+	slow.backend = &backend;
+	assert_true(spill_copier_wait_for(&slow, fake_vendor_event(&passed), 0));
+	assert_int_equal(fake_clock.sleeps, 3);
+	assert_int_equal(fake_vendor.waits, 0);
+	assert_int_equal(fake_vendor.events, 0);
+}
+
 /* Without an event, and when the time is over, the context tells. */
 TEST(a_copy_without_an_end_of_its_own)
 {
