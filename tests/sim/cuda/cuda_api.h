@@ -29,6 +29,9 @@ typedef union CUlaunchAttributeValue_union {
 	char pad[64];
 } CUkernelNodeAttrValue;
 typedef void (*CUhostFn)(void *userData);
+typedef void (*CUstreamCallback)(CUstream hStream, CUresult status, void *userData);
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
 typedef size_t (*CUoccupancyB2DSize)(int blockSize);
 
 /* The simulator ignores the values of these. */

@@ -1,6 +1,8 @@
 /* Streams and events. */
 #include "green.h"
 
+#include <stdlib.h>
+
 struct sim_stream *driver_stream(CUstream stream)
 {
 	struct sim_green *green = driver_current_green();
@@ -177,6 +179,55 @@ WITH_STREAM(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream hStream, CUhostFn
 {
 	STREAM_OR_RETURN(stream);
 	return fn ? driver_result(sim_host_function(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+struct callback {
+	CUstreamCallback function;
+	CUstream stream;
+	void *data;
+};
+
+static void call_back(void *made)
+{
+	struct callback callback = *(struct callback *)made;
+	free(made);
+	callback.function(callback.stream, CUDA_SUCCESS, callback.data);
+}
+
+WITH_STREAM(cuStreamAddCallback, cuStreamAddCallback_ptsz,
+            (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags),
+            (hStream, callback, userData, flags))
+{
+	STREAM_OR_RETURN(stream);
+	if (!callback || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct callback *made = malloc(sizeof(*made));
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*made = (struct callback){callback, hStream, userData};
+	CUresult result = driver_result(sim_host_function(stream, call_back, made));
+	if (result)
+		free(made);
+	return result;
+}
+
+/* No memory or semaphore of another API can be imported, so none is valid. */
+CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
+                                       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray,
+                                       unsigned int numExtSems, CUstream stream)
+{
+	ENTER(cuWaitExternalSemaphoresAsync, CONTEXT);
+	return extSemArray && paramsArray && numExtSems ? CUDA_ERROR_INVALID_HANDLE
+	                                                : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *extSemArray,
+                                            const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray,
+                                            unsigned int numExtSems, CUstream stream)
+{
+	ENTER(cuWaitExternalSemaphoresAsync_ptsz, CONTEXT);
+	return extSemArray && paramsArray && numExtSems ? CUDA_ERROR_INVALID_HANDLE
+	                                                : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* No wait is necessary: both sides always reach every managed page. */
