@@ -277,11 +277,10 @@ static bool is_green_end(const struct spill_request *request)
 /* Finds the context that the call ends, before the vendor forgets it. False: none. */
 static bool identify(struct spill_request *request, const struct spill_backend *backend)
 {
+	if (is_green_end(request) && !backend->contexts->green_ends(request->green, &request->device))
+		return false;
 	switch (request->op) {
 	case SPILL_OP_PRIMARY_RELEASE:
-		if (is_green_end(request) && !backend->contexts->green_ends(request->green, &request->device))
-			return false;
-		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_PRIMARY_RESET:
 		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_DEVICE_RESET:

@@ -334,12 +334,7 @@ static int timer_record(int device, void *context, void *stream, bool per_thread
 
 static int timer_passed(int device, void *context, void *timer, bool *passed)
 {
-	CUcontext before = spill_cuda_current_context();
-	int result = spill_cuda_enter(before, context);
-	if (result)
-		return result;
-	result = spill_cuda_query_event(timer);
-	spill_cuda_leave(before, context);
+	int result = ask_event(context, timer);
 	if (result && result != CUDA_ERROR_NOT_READY)
 		return result;
 	*passed = result == CUDA_SUCCESS;

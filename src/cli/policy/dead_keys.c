@@ -23,10 +23,19 @@ static bool has_profile(const struct cli_policy_file *file)
 	return false;
 }
 
+static bool has_place(const struct spill_rule *rule, enum spill_rule_place place)
+{
+	return (rule->set & SPILL_RULE_HAS_PLACE) && rule->place == place;
+}
+
+static bool has_over(const struct spill_rule *rule, enum spill_rule_place over)
+{
+	return (rule->set & SPILL_RULE_HAS_OVER) && rule->over == over;
+}
+
 static bool makes_managed(const struct spill_rule *rule)
 {
-	return ((rule->set & SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_MANAGED) ||
-	       ((rule->set & SPILL_RULE_HAS_OVER) && rule->over == SPILL_RULE_MANAGED);
+	return has_place(rule, SPILL_RULE_MANAGED) || has_over(rule, SPILL_RULE_MANAGED);
 }
 
 static bool has_steps(const struct spill_rule *rule)
@@ -159,12 +168,12 @@ static void check_covered_app(struct cli_policy_file *file, const struct cli_set
 
 static bool always_refuses(const struct spill_rule *rule)
 {
-	return (rule->set & SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_REFUSE;
+	return has_place(rule, SPILL_RULE_REFUSE);
 }
 
 static bool refuses_over(const struct spill_rule *rule)
 {
-	return (rule->set & SPILL_RULE_HAS_OVER) && rule->over == SPILL_RULE_REFUSE;
+	return has_over(rule, SPILL_RULE_REFUSE);
 }
 
 static bool has_prefetch(const struct spill_rule *rule)
@@ -185,7 +194,7 @@ static bool leaves_it_to_chain(const struct spill_rule *rule)
 
 static bool wants_movable(const struct spill_rule *rule)
 {
-	return (rule->set & SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_MOVABLE;
+	return has_place(rule, SPILL_RULE_MOVABLE);
 }
 
 static bool any_rule(const struct spill_rule *rule)

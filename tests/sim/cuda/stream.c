@@ -212,20 +212,11 @@ WITH_STREAM(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 }
 
 /* No memory or semaphore of another API can be imported, so none is valid. */
-CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
-                                       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray,
-                                       unsigned int numExtSems, CUstream stream)
+WITH_STREAM(cuWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync_ptsz,
+            (const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray,
+             unsigned int numExtSems, CUstream hStream),
+            (extSemArray, paramsArray, numExtSems, hStream))
 {
-	ENTER(cuWaitExternalSemaphoresAsync, CONTEXT);
-	return extSemArray && paramsArray && numExtSems ? CUDA_ERROR_INVALID_HANDLE
-	                                                : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *extSemArray,
-                                            const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray,
-                                            unsigned int numExtSems, CUstream stream)
-{
-	ENTER(cuWaitExternalSemaphoresAsync_ptsz, CONTEXT);
 	return extSemArray && paramsArray && numExtSems ? CUDA_ERROR_INVALID_HANDLE
 	                                                : CUDA_ERROR_INVALID_VALUE;
 }
